@@ -16,7 +16,6 @@ import numpy as np
 import ackclock as ac
 from ackclock.dataset import Dataset
 from ackclock.experiments import fit
-from ackclock.experiments.fit import output
 
 DOCS = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3)
@@ -237,9 +236,9 @@ The scenario of [B3.5–3.8](../gallery/B3.5-3.8.md), with what was fitted to it
 def main() -> None:
     """Writes the page."""
     seen = {name: run(text, "packet") for name, text in FITTED_SCENARIOS.items()}
-    table = output.toml(fit.fit(seen), ["RUN…"])
+    table = fit.fit(seen).toml(["RUN…"])
     names = "".join(f"- {name}\n" for name in FITTED_SCENARIOS).rstrip()
-    ftth = output.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
+    ftth = fit.fit({"FTTH": run(FTTH, "packet")}).toml(["results/ftth-packet"])
     own, _ = compared("FTTH", FTTH, ftth)
     page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(PREDICTED_SCENARIOS, table, MODELS)
     page += CHOSEN + predicted(FRESH, table, ("meanfield",))

@@ -17,7 +17,6 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 
@@ -52,9 +51,9 @@ def _sweep(scenario: str, out: str) -> None:
     """A sweep whose runs are made in this process, with a part for each."""
     from ackclock.experiments.sweep import executor, folder, run, worker
 
-    def run_all(order: Any, tasks: Any, parts: Any, *_: Any) -> None:
-        made = worker._Worker(order, Event())
-        for one in tasks.runs:
+    def run_all(order: Any, runs: Any, parts: Any, *_: Any, **__: Any) -> None:
+        made = worker.Worker(order)
+        for one in runs:
             parts.add(made.rows([one]))
 
     folder.PART_S = folder.PART_SHARE = 0.0

@@ -31,9 +31,8 @@ from cases import Case, case, numbers
 import ackclock as ac
 from ackclock.cli import run_jobs as work
 from ackclock.dataset import folders
-from ackclock.experiments import runner
-from ackclock.experiments.cluster import pool
-from ackclock.experiments.cluster.target import Place
+from ackclock.experiments import cluster, runner
+from ackclock.experiments.cluster import Target
 from ackclock.plan import Plan
 
 #: The file with the drawn parameters, next to a case's result.
@@ -81,12 +80,12 @@ def make(one: Case, out: Path) -> str:
     return _kept(one, data, out)
 
 
-def _make_remote(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
+def _make_remote(left: Sequence[Case], out: Path, at: Target) -> Iterator[str]:
     """Make the cases on workers; only a few more than they soon need are under way, to bound the memory."""
     more, waiting = iter(left), dict[Future[Any], Case]()
-    with pool.opened(at, [ENGINE]) as workers:
+    with cluster.opened(at, [ENGINE]) as workers:
         while True:
-            while len(waiting) < 2 * workers.places and (one := next(more, None)):
+            while len(waiting) < 2 * workers.slots and (one := next(more, None)):
                 waiting[workers.submit(runner.write_remote, ENGINE, _plan(one))] = one
             if not waiting:
                 return

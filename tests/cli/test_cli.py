@@ -17,7 +17,6 @@ import pytest
 from click.testing import CliRunner
 
 from ackclock import cli
-from ackclock.cli import forecast
 from ackclock.cli.plot import KINDS
 from ackclock.cli.program import COMMANDS, application
 from ackclock.cli.terminal import progress
@@ -263,16 +262,16 @@ SWEPT = SMALL + '[sweep]\n"network.rate" = ["1Mbit", "2Mbit"]\n"flows[0].count" 
 
 def test_dry_runs_print_the_cost_and_write_nothing(here):
     (here / "swept.toml").write_text(SWEPT)
-    about = r"(about .*|less than a second) of work on [12] cores? \(%s runs, .* events\), .* on disk\n"
+    about = r"(about .*|less than a second) of work on [12] cores? \(%s runs\), about .* on disk\n"
     assert re.fullmatch(about % 2, call("run", "small.toml", "--dry-run", "--jobs", "2").stderr)
     compared = call("compare", "small.toml", "--engine", "packet,fluid", "--dry-run", "--jobs", "2").stdout
     assert re.fullmatch(r"small: packet, fluid\n" + about % 4, compared)
     swept = call("sweep", "swept.toml", "--dry-run", "--jobs", "2").stdout
     assert swept.startswith("swept-packet-sweep, packet engine: 6 points\n  network.rate = 1Mbit, flows[0].count = 1\n")
     assert re.search(r"\n  …\n" + about % 12, swept)
-    assert re.search(about % r"\d+", call("reproduce", "B5.4", "--dry-run", "--quick").stdout)
+    assert re.fullmatch(r"B5.4-5.6: \d+ results\n", call("reproduce", "B5.4", "--dry-run", "--quick").stdout)
     switched = call("reproduce", "B2.7", "--ablation", "all", "--dry-run", "--quick").stdout
-    assert re.fullmatch(r"B2.7: \d+ results\n" + about % r"\d+", switched)
+    assert re.fullmatch(r"B2.7: \d+ results\n", switched)
     assert sorted(path.name for path in here.iterdir()) == ["small.toml", "swept.toml"]
 
 
@@ -296,18 +295,11 @@ def test_dry_runs_have_a_json_form(here):
             ("reproduce", "B5.4", "--quick"),
         )
     ]
-    assert [one["forecast"]["runs"] for one in told][:3] == [2, 12, 4]
-    assert all(one["forecast"][key] > 0 for one in told for key in ("events", "cpu_s", "wall_s", "bytes"))
+    assert [one["forecast"]["runs"] for one in told[:3]] == [2, 12, 4]
+    assert all(one["forecast"][key] > 0 for one in told[:3] for key in ("cpu_s", "wall_s", "bytes"))
+    assert told[3]["entries"]["B5.4-5.6"] > 0
     assert told[0]["plan"]["links"][0]["rate_bps"] == 5e6
     assert told[1]["first_points"][1] == {"network.rate": "1Mbit", "flows[0].count": 2}
-
-
-def test_long_work_is_announced(here, monkeypatch):
-    assert call("run", "small.toml", "--seed", "1", "--no-report").stderr == ""
-    monkeypatch.setattr(forecast, "MIN_ANNOUNCED_S", 0.0)
-    result = call("run", "small.toml", "--seed", "1", "--no-report", "--json")
-    assert re.match(r"less than a second of work on 1 core \(1 run, ", result.stderr)
-    json.loads(result.stdout)
 
 
 def test_a_check_that_takes_long_shows_a_bar(monkeypatch):

@@ -13,7 +13,7 @@ from ackclock import algorithms
 from ackclock.cli import completion, plot
 from ackclock.engines import ENGINES
 from ackclock.engines.linux.kernel import bundled_modules
-from ackclock.experiments.cluster import target
+from ackclock.experiments import cluster
 from ackclock.experiments.search import candidates
 from ackclock.gallery import entries
 from ackclock.metrics import METRICS
@@ -51,7 +51,7 @@ def bash(*typed: str) -> list[str]:
         (completion.engines, ENGINES),
         (completion.loadable, bundled_modules.NAMES),
         (completion.entries, {entry.id for entry in entries()}),
-        (completion.clusters, {f"{name}:" for name in target.KINDS}),
+        (completion.clusters, {f"{name}:" for name in cluster.KINDS}),
         (lambda: completion.SHORT_KEYS, candidates.KEYS),
     ],
     ids=["metrics", "scalars", "congestion", "queues", "engines", "loadable", "entries", "clusters", "short keys"],

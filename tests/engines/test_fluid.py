@@ -303,12 +303,12 @@ def test_the_command_feeds_one_engine_from_another(tmp_path):
     source = tmp_path / "results" / "four-packet"
     path = tmp_path / "four.toml"
     path.write_text(text.replace(*fluid(f'synchronisation = {{ kind = "replayed", from = "{source}" }}')))
-    options = run_jobs.Options(engines="packet,fluid", out=tmp_path / "results", report=False)
+    options = run_jobs.Options(engine="packet,fluid", out=tmp_path / "results", report=False)
     made = run_jobs.prepare([path], run_jobs.plans([path], options), options)
     packets, fluids = (job.run(lambda share: None) for job in made)
     shares = metrics.epochs(packets)["share"].to_list()
     assert fluids.manifest["plan"]["options"]["fluid"]["synchronisation"]["shares"] == shares
-    early = run_jobs.Options(engines="fluid", out=tmp_path / "other", report=False)
+    early = run_jobs.Options(engine="fluid", out=tmp_path / "other", report=False)
     source.rename(tmp_path / "gone")
     with pytest.raises(InputError, match="which is no result"):
         run_jobs.prepare([path], run_jobs.plans([path], early), early)

@@ -121,16 +121,6 @@ def test_progress_is_the_share_of_all_runs(fake, plan, jobs):
         assert shares == pytest.approx([step / 60 for step in range(1, 61)])
 
 
-def test_progress_is_of_the_time_until_the_last_run_ends():
-    """Three runs on two cores: the third begins when a core is free."""
-    shares: list[float] = []
-    told = runner._Shares(3, 2, shares.append)
-    one, two, three = (told.of(number, threading.Event()) for number in range(3))
-    for tell, share in ((one, 0.1), (two, 0.1), (one, 1.0), (two, 1.0), (three, 0.5), (three, 1.0)):
-        tell(share)
-    assert shares == pytest.approx([0.05, 0.05, 0.5, 0.5, 0.75, 1.0])
-
-
 def test_one_failure_ends_the_others_and_is_reported(fake, plan):
     fake.fails_with = RuntimeError("out of luck")
     began = time.perf_counter()

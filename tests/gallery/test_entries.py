@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ackclock.cli import forecast
 from ackclock.cli.program import application
 from ackclock.errors import InputError, ScenarioError, Unsupported, UnsupportedError
 from ackclock.gallery import (
@@ -247,21 +246,6 @@ def test_what_an_entry_runs_is_listed_without_planning_it(entry, monkeypatch):
         ("packet", name, 2) for name in ("cubic codel", "cubic small", "reno codel", "reno small")
     ]
     assert [case.seeds for case in runner.listed(entry, quick=True)] == [1] * 4
-
-
-def test_of_very_many_cases_some_are_planned_for_the_forecast(entry, monkeypatch):
-    planned = []
-    plan = cases.plan
-    monkeypatch.setattr(cases, "plan", lambda *given: planned.append(given) or plan(*given))
-    entries = [4 * runner.listed(entry), runner.listed(entry)]
-    whole = forecast.of_entries(entries, 1)
-    assert len(planned) == 20
-    monkeypatch.setattr(forecast, "MAX_PLANNED", 7)
-    planned.clear()
-    some = forecast.of_entries(entries, 1)
-    assert len(planned) == 6 + 2  # of each entry some
-    assert some.runs == whole.runs == 40
-    assert some.events == pytest.approx(whole.events, rel=0.2)
 
 
 @pytest.fixture

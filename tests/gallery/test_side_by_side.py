@@ -43,12 +43,12 @@ def test_results_do_not_depend_on_how_many_cases_go_at_a_time(entry, tmp_path):
 @pytest.mark.parametrize(("jobs", "seeds", "at_a_time"), [(1, 1, 1), (4, 1, 4), (4, 2, 2), (4, 3, 1), (2, 10, 1)])
 def test_as_many_cases_as_their_seeds_leave_places_for(entry, jobs, seeds, at_a_time):
     every = [replace(plan, seeds=tuple(range(seeds))) for plan in cases.plans(entry.folder).values()]
-    assert How(jobs, "", perturbed=False).at_a_time("packet", every) == at_a_time
+    assert How(jobs, None, "", perturbed=False).at_a_time("packet", every) == at_a_time
 
 
 def test_an_engine_that_has_the_machine_to_itself_runs_one_case_at_a_time(entry, monkeypatch):
     monkeypatch.setattr(engines.engine("packet").__class__, "exclusive", lambda self, plan: True)
-    assert How(4, "", perturbed=False).at_a_time("packet", cases.plans(entry.folder).values()) == 1
+    assert How(4, None, "", perturbed=False).at_a_time("packet", cases.plans(entry.folder).values()) == 1
 
 
 def test_a_case_that_fails_ends_the_others_and_leaves_nothing(entry, tmp_path, monkeypatch):

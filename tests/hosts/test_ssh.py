@@ -36,7 +36,7 @@ def test_ssh_config_is_a_file_and_for_the_engine_linux(tmp_path: Path):
     with pytest.raises(InputError, match=r"--ssh-config: found .* with --engine packet; expected --engine linux"):
         run_jobs.load_scenario(scenario, run_jobs.Options(ssh_config=tmp_path / "config"))
     with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected an ssh configuration"):
-        run_jobs.load_scenario(scenario, run_jobs.Options(engines="linux", ssh_config=tmp_path / "config"))
+        run_jobs.load_scenario(scenario, run_jobs.Options(engine="linux", ssh_config=tmp_path / "config"))
 
 
 @pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh")

@@ -50,20 +50,16 @@ def effects(*, sweep: Path, metric: str, as_json: bool) -> None:
 
 def _print_effects(result: Effects) -> None:
     """Print the sentences, then a row for each key and pair, the greatest effect first."""
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    from ackclock.experiments.effects.summary_text import effect, sentences, share
+    from ackclock.cli.terminal import tables
+    from ackclock.experiments.effects.effects import effect, sentences, share
     from ackclock.figures import numbers
 
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     for sentence in sentences(result):
         console.print(Text(sentence))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("key")
-    for heading in ("share", "from", "to", "change of the mean", "significant"):
-        table.add_column(heading, justify="right")
+    table = tables.table("key", "share", "from", "to", "change of the mean", "significant")
     for term in result.terms:
         step = result.step(term)
         low, high = result.values(step) if step else ("", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ackclock.system import signals
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
-    from ackclock.experiments.cluster.target import Place
+    from ackclock.experiments.cluster import Target
     from ackclock.experiments.search.result import SearchResult
     from ackclock.experiments.search.spec import Question
 
@@ -91,10 +92,10 @@ UNNAMED = "question"
 @options.json_flag("Print the result as JSON only.")
 @click.option("--dry-run", is_flag=True, help="Print the search space; run nothing.")
 @options.perturb
-@options.jobs
-@options.scheduler
-@options.cluster
+@options.parallel
+@options.collected
 def find(  # noqa: PLR0913 (each is an option of the command line)
+    chosen: Options,
     *,
     scenario: Path | None,
     require: Sequence[str],
@@ -109,20 +110,10 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     congestion: str | None,
     discipline: str | None,
     duration: str | None,
-    engine: str,
     confirm: str | None,
-    kernel: str | None,
-    module: Path | None,
-    seed: int,
-    repeats: int,
     budget: str | None,
-    out: Path | None,
     as_json: bool,
     dry_run: bool,
-    perturb: bool,
-    jobs: int | None,
-    scheduler: str | None,
-    cluster: str | None,
 ) -> None:
     r"""Find the setting that meets requirements: the buffer size, the AQM, the congestion control algorithm.
 
@@ -144,30 +135,29 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import run_jobs
     from ackclock.experiments.search import folder
 
-    run_jobs.check_number("--seed", seed, 0, 2**62)
-    run_jobs.check_number("--repeats", repeats, 1, 1_000)
-    run_jobs.check_number("--jobs", jobs, 1, 10_000)
-    budget_s, target = _seconds(budget), run_jobs.cluster_target(scheduler, cluster, jobs)
-    chosen = run_jobs.Options(
-        engines=",".join(filter(None, [engine, confirm])), kernel=kernel, jobs=jobs, module=module, perturb=perturb
-    )
+    run_jobs.check_number("--seed", chosen.seed, 0, 2**62)
+    run_jobs.check_number("--repeats", chosen.repeats, 1, 1_000)
+    run_jobs.check_number("--jobs", chosen.jobs, 1, 10_000)
+    budget_s, target = _seconds(budget), chosen.target
+    engines = replace(chosen, engine=",".join(filter(None, [chosen.engine, confirm])))
     network = {"rate": rate, "rtt": rtt, "discipline": discipline}
     text = _scenario_text(scenario, {**network, "flows": flows, "congestion": congestion, "duration": duration})
     if smallest and largest:
         raise InputError("--smallest: found --largest, too; expected one of them")
     question = _question(
         text,
-        chosen,
+        engines,
         (require, vary, candidates, best),
         end="smallest" if smallest else "largest" if largest else None,
-        engine=engine,
-        seed=seed,
-        repeats=repeats,
+        engine=chosen.engine,
+        seed=chosen.seed,
+        repeats=chosen.repeats,
     )
     if dry_run:
         _print_question(question, as_json)
     else:
-        _perform(question, out or folder.default(text[1], question), confirm, chosen, budget_s, as_json, target)
+        place = chosen.out or folder.default(text[1], question)
+        _perform(question, place, confirm, engines, budget_s, as_json, target)
 
 
 def _seconds(budget: str | None) -> float | None:
@@ -210,7 +200,7 @@ def _question(
 ) -> Question:
     """Parse requirements, ranges, candidates and objectives as they were typed."""
     from ackclock.cli import run_jobs
-    from ackclock.experiments.search import candidates, constraints, objectives
+    from ackclock.experiments.search import candidates, criteria
     from ackclock.experiments.search.spec import question
     from ackclock.scenario import planning
 
@@ -218,7 +208,7 @@ def _question(
     loaded = run_jobs.apply_options(lambda: planning.loads(*text), chosen)
     axes = [*map(candidates.vary, vary), *([candidates.tried(names)] if names else [])]
     return question(
-        loaded, axes, [*map(constraints.parse_constraint, require)], [*map(objectives.parse_objective, best)], **more
+        loaded, axes, [*map(criteria.parse_constraint, require)], [*map(criteria.parse_objective, best)], **more
     )
 
 
@@ -242,12 +232,12 @@ def _perform(
     chosen: Options,
     budget_s: float | None,
     as_json: bool,
-    target: Place | None,
+    target: Target | None,
 ) -> None:
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal import search_result
     from ackclock.cli.terminal.progress import progress
-    from ackclock.experiments.cluster import pool
+    from ackclock.experiments import cluster
     from ackclock.experiments.search import evaluator, folder, search
 
     if confirm and not question.constraints:
@@ -257,29 +247,28 @@ def _perform(
     if chosen.perturb:
         evaluator.check_perturbed(question)
     folder.check(folder_path)
-    names = run_jobs.engine_names(chosen.engines)
+    names = run_jobs.engine_names(chosen.engine)
     if chosen.module and run_jobs.LINUX in names:
-        points = question.loaded.points(question.loaded.covering())
+        points = question.loaded.points(question.loaded.sample())
         run_jobs.check_module([point.plan for point in points], chosen.module)
-    command = options.command_line()
     with (
         signals.exit_message(f"interrupted; finished runs are kept in {folder_path}: the same command resumes"),
-        pool.running_at(target, names),
+        cluster.opened_if(target, names) as executor,
         run_jobs.module_loaded(question.plan(0), *names),
         progress(f"{folder_path.name}: {question.rows * question.row:,} settings") as report_progress,
     ):
 
         def keep(answer: SearchResult) -> None:
-            folder.write(answer, folder_path, command=command, figure=False)
+            folder.write(answer, folder_path, command=chosen.command, figure=False)
             report_progress(search_result.progress_share(answer))
 
         runs = folder.runs(folder_path, question)
-        answer = search.find(question, runs=runs, jobs=chosen.jobs, budget_s=budget_s, tell=keep)
+        answer = search.find(question, runs=runs, jobs=chosen.jobs, executor=executor, budget_s=budget_s, tell=keep)
         if chosen.perturb:
-            answer = search.compare_perturbed(answer, jobs=chosen.jobs)
+            answer = search.compare_perturbed(answer, jobs=chosen.jobs, executor=executor)
         if confirm:
-            answer = search.confirm(answer, confirm, jobs=chosen.jobs)
-    folder.write(answer, folder_path, command=command)
+            answer = search.confirm(answer, confirm, jobs=chosen.jobs, executor=executor)
+    folder.write(answer, folder_path, command=chosen.command)
     if as_json:
         click.echo(json.dumps(answer.as_dict(), allow_nan=False))
     else:

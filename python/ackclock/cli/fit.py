@@ -35,10 +35,9 @@ def fit(*, results: Sequence[Path], as_json: bool, out: Path | None) -> None:
     """
     from ackclock.dataset import folders
     from ackclock.experiments import fit as fitting
-    from ackclock.experiments.fit import output
 
     fitted = fitting.fit(results)
-    text = output.as_json(fitted) if as_json else output.toml(fitted, map(str, results))
+    text = fitted.as_json() if as_json else fitted.toml(map(str, results))
     if out is None:
         click.echo(text, nl=False)
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -97,7 +99,7 @@ cluster: Decorator = click.option(
     help="Start N workers and run on them: local, or a batch system such as slurm.",
 )
 dry_run: Decorator = click.option(
-    "--dry-run", is_flag=True, help="Print what would be run and its approximate cost; run nothing."
+    "--dry-run", is_flag=True, help="Print what would be run and its approximate cost; write nothing."
 )
 require: Decorator = click.option(
     "--require",
@@ -113,6 +115,40 @@ best: Decorator = click.option(
     shell_complete=completion.objective,
     help="An objective, min: or max:; several give the Pareto frontier.",
 )
+
+
+def _all(*decorators: Decorator) -> Decorator:
+    """Apply decorators in the order in which the help lists their options."""
+
+    def apply(command: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return apply
+
+
+#: Options of commands whose runs may be made on a cluster.
+parallel = _all(jobs, scheduler, cluster)
+
+
+def experiment(*, engine: str | None = "packet") -> Decorator:
+    """Declare the options of `run`, `sweep` and `compare` that say what is run; `engine` is the default engine."""
+    return _all(engines(engine), kernel, ssh_config, module, settings, seed, repeats)
+
+
+def collected(command: Callable[..., None]) -> Callable[..., None]:
+    """Pass the options that `run_jobs.Options` has to a command as one argument, the first, and the others by name."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        from ackclock.cli.run_jobs import Options
+
+        names = [field.name for field in dataclasses.fields(Options) if field.name in given]
+        chosen = Options(**{name: given.pop(name) for name in names}, command=command_line())
+        command(chosen, **given)
+
+    return with_options
 
 
 def metrics(help: str) -> Decorator:

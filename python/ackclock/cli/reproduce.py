@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +16,7 @@ from ackclock.input import cli_values
 
 if TYPE_CHECKING:
     from ackclock.cli.terminal.reproduction import Settings
-    from ackclock.experiments.cluster.target import Place
-    from ackclock.experiments.cost.forecast import Forecast
+    from ackclock.experiments.cluster import Target
     from ackclock.gallery import Entry
     from ackclock.gallery.ablations import Ablation
 
@@ -53,10 +54,8 @@ if TYPE_CHECKING:
 )
 @options.json_flag("Print JSON only, one line for each entry.")
 @click.option("--force", is_flag=True, help="Run everything, including results that are up to date.")
-@options.dry_run
-@options.jobs
-@options.scheduler
-@options.cluster
+@click.option("--dry-run", is_flag=True, help="Print the number of results of each entry; run nothing.")
+@options.parallel
 def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     *,
     ids: Sequence[str],
@@ -106,30 +105,26 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         _run_entries(chosen, settings, target, dry_run=dry_run)
 
 
-def _run_entries(chosen: Sequence[Entry], settings: Settings, target: Place | None, *, dry_run: bool) -> None:
-    from ackclock.cli import forecast
+def _run_entries(chosen: Sequence[Entry], settings: Settings, target: Target | None, *, dry_run: bool) -> None:
     from ackclock.cli.terminal import reproduction
-    from ackclock.experiments.cluster import pool
+    from ackclock.experiments import cluster
     from ackclock.gallery import runner
 
     kept = settings.current_results(chosen)
     cases = {entry.id: runner.listed(entry, quick=settings.quick) for entry in chosen if entry.id not in kept}
-    expected = forecast.of_entries(cases.values(), settings.jobs)
     if dry_run:
-        _print_plan(cases, expected, settings)
+        _print_plan(cases, settings)
         return
-    forecast.announce(expected, settings.out)
     engines = sorted({case.engine for listed in cases.values() for case in listed})
-    with pool.running_at(target if cases else None, engines):
-        reproduction.run_entries(chosen, settings, kept)
+    with cluster.opened_if(target if cases else None, engines) as executor:
+        reproduction.run_entries(chosen, replace(settings, executor=executor), kept)
 
 
 def _run_ablations(
-    chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings, target: Place | None, *, dry_run: bool
+    chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings, target: Target | None, *, dry_run: bool
 ) -> None:
-    from ackclock.cli import forecast
     from ackclock.cli.terminal import reproduction
-    from ackclock.experiments.cluster import pool
+    from ackclock.experiments import cluster
     from ackclock.gallery import ablation_runner
 
     kept = settings.current_ablations(chosen)
@@ -137,24 +132,21 @@ def _run_ablations(
     plans = {
         entry.id: ablation_runner.listed(entry, several, quick=settings.quick) for entry, several in remaining.items()
     }
-    expected = forecast.of_plans([pair for listed in plans.values() for pair in listed], settings.jobs, report=False)
     if dry_run:
-        _print_plan(plans, expected, settings)
+        _print_plan(plans, settings)
         return
-    forecast.announce(expected, settings.out)
     engines = sorted({engine for listed in plans.values() for _, engine in listed})
-    with pool.running_at(target if plans else None, engines):
-        reproduction.run_ablations(chosen, settings, kept)
+    with cluster.opened_if(target if plans else None, engines) as executor:
+        reproduction.run_ablations(chosen, replace(settings, executor=executor), kept)
 
 
-def _print_plan(plans: Mapping[str, Sequence[object]], expected: Forecast, settings: Settings) -> None:
-    """Print the number of results of each entry, and the cost."""
-    from ackclock.cli import forecast
-
+def _print_plan(plans: Mapping[str, Sequence[object]], settings: Settings) -> None:
+    """Print the number of results that each entry needs."""
+    if settings.as_json:
+        click.echo(json.dumps({"entries": {name: len(listed) for name, listed in plans.items()}}))
+        return
     lines = "\n".join(f"{name}: {len(listed)} results" for name, listed in plans.items())
-    text = lines or "all results are up to date (--force runs them anyway)"
-    as_json = {"entries": list(plans), "forecast": expected.as_dict()}
-    forecast.show(expected, settings.out, as_json if settings.as_json else text)
+    click.echo(lines or "all results are up to date (--force runs them anyway)")
 
 
 def _names(text: str, known: Iterable[str]) -> list[str]:

@@ -27,38 +27,18 @@ if TYPE_CHECKING:
     required=True,
     help="Scenario files (TOML); - is standard input.",
 )
-@options.engines()
-@options.kernel
-@options.ssh_config
-@options.module
-@options.settings
-@options.seed
-@options.repeats
+@options.experiment()
 @options.out("Folder of the result (default: results/SCENARIO-ENGINE).")
 @options.as_json
-@click.option("--dry-run", is_flag=True, help="Print the plan (JSON, SI units) and its approximate cost; run nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the plan (JSON, SI units) and its approximate cost; write nothing."
+)
 @click.option("--quick", is_flag=True, help="Preview: one seed, a tenth of the duration and of the warm-up.")
 @options.perturb
 @options.report
 @options.jobs
-def run(  # noqa: PLR0913 (each is an option of the command line)
-    *,
-    scenarios: Sequence[Path],
-    engine: str,
-    kernel: str | None,
-    ssh_config: Path | None,
-    module: Path | None,
-    settings: Sequence[str],
-    seed: int | None,
-    repeats: int | None,
-    out: Path | None,
-    as_json: bool,
-    dry_run: bool,
-    quick: bool,
-    perturb: bool,
-    report: bool,
-    jobs: int | None,
-) -> None:
+@options.collected
+def run(chosen: Options, *, scenarios: Sequence[Path], as_json: bool, dry_run: bool) -> None:
     """Run scenarios; print utilisation, fairness and queueing delay; write the result and a report.
 
     With several scenarios or engines, --out is the parent of the results' folders, and --json prints a line for each.
@@ -72,23 +52,8 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
         ackclock run scenarios/dumbbell.toml --engine linux --kernel live
         ackclock run mine.toml --engine linux --module mine.c
     """
-    from ackclock.cli import forecast, run_jobs
+    from ackclock.cli import run_jobs
 
-    chosen = run_jobs.Options(
-        engines=engine,
-        kernel=kernel,
-        ssh_config=ssh_config,
-        seed=seed,
-        repeats=repeats,
-        out=out,
-        jobs=jobs,
-        report=report,
-        quick=quick,
-        command=options.command_line(),
-        module=module,
-        perturb=perturb,
-        settings=tuple(settings),
-    )
     plans = run_jobs.plans(scenarios, chosen)
     if dry_run:
         names = run_jobs.supported_engines(plans, chosen)
@@ -96,8 +61,6 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
         run_jobs.preflight(plans, names)
         return
     made = run_jobs.prepare(scenarios, plans, chosen)
-    expected = forecast.of_plans([(job.plan, job.engine) for job in made], jobs, report=report)
-    forecast.announce(expected, made[0].folder)
     for line in dict.fromkeys(line for job in made for line in job.warnings()):
         click.echo(f"warning: {line}", err=True)
     for job in made:
@@ -106,19 +69,20 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 
 def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, as_json: bool) -> None:
     """Print the plans, and their cost to standard error; as JSON, a line for each result with both."""
-    from ackclock.cli import forecast
+    from ackclock.cli import run_jobs
+    from ackclock.experiments import pilot
 
     pairs = [(plan, name) for plan in plans for name in names]
     if as_json:
         for plan, name in pairs:
-            expected = forecast.of_plans([(plan, name)], chosen.jobs, report=chosen.report)
+            expected = pilot.of_runs([(plan, name)], chosen.jobs, report=chosen.report)
             click.echo(json.dumps({"engine": name, "forecast": expected.as_dict(), "plan": plan.to_dict()}))
         return
     for plan in plans:
         click.echo(plan.to_json())
-    expected = forecast.of_plans(pairs, chosen.jobs, report=chosen.report)
+    expected = pilot.of_runs(pairs, chosen.jobs, report=chosen.report)
     click.echo(str(expected), err=True)
-    forecast.warn_scarce(expected, chosen.out or Path("results"))
+    run_jobs.warn_shortage(expected, chosen.out)
 
 
 def _run_job(job: Job, as_json: bool) -> None:

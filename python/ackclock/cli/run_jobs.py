@@ -22,7 +22,8 @@ from ackclock.system.files import readable
 
 if TYPE_CHECKING:
     from ackclock.dataset import Dataset
-    from ackclock.experiments.cluster.target import Place
+    from ackclock.experiments.cluster import Target
+    from ackclock.experiments.pilot import Forecast
 
 #: Runs of one scenario in one call.
 MAX_REPEATS = 10_000
@@ -33,9 +34,9 @@ LINUX = "linux"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `ackclock run` that decide what is run, as they were typed."""
+    """The options of commands that run scenarios, as they were typed."""
 
-    engines: str = "packet"
+    engine: str = "packet"
     kernel: str | None = None
     ssh_config: Path | None = None
     seed: int | None = None
@@ -48,6 +49,13 @@ class Options:
     module: Path | None = None
     perturb: bool = False
     settings: tuple[str, ...] = ()
+    scheduler: str | None = None
+    cluster: str | None = None
+
+    @property
+    def target(self) -> Target | None:
+        """Return the cluster that makes the runs; None for processes of this machine. Raises `InputError`."""
+        return cluster_target(self.scheduler, self.cluster, self.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +74,9 @@ class Job:
 
     def warnings(self) -> Iterator[str]:
         """Yield why the result of such a plan may be doubtful, a line each."""
-        from ackclock.experiments import model_validity, phase_effects, token_bucket_check
+        from ackclock.experiments import plan_warnings
 
-        if self.engine in token_bucket_check.ENGINES and (why := token_bucket_check.doubt(self.plan)):
-            yield f"{self.plan.name}: {why}"
-        if self.engine in model_validity.ENGINES and (why := model_validity.doubt(self.plan, self.engine)):
-            yield f"{self.plan.name}: {why}"
-        is_checked = self.options.perturb or self.engine not in phase_effects.ENGINES
-        if not is_checked and (why := phase_effects.prone(self.plan)):
+        for why in plan_warnings.warnings(self.plan, self.engine, is_perturbed=self.options.perturb):
             yield f"{self.plan.name}: {why}"
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
@@ -165,9 +168,9 @@ def apply_options(load: Callable[[], planning.Loaded], options: Options) -> plan
     """
     kernel, config, module = options.kernel, options.ssh_config, options.module
     for option, given in (("kernel", kernel), ("ssh-config", config), ("module", module)):
-        if given is not None and (not str(given) or LINUX not in engine_names(options.engines)):
+        if given is not None and (not str(given) or LINUX not in engine_names(options.engine)):
             raise InputError(
-                f"--{option}: found {shown(str(given))} with --engine {options.engines}; expected --engine {LINUX}"
+                f"--{option}: found {shown(str(given))} with --engine {options.engine}; expected --engine {LINUX}"
             )
     check_ssh_config(config)
     module_option = _module_option(module) if module else None
@@ -192,7 +195,7 @@ def _module_option(path: Path) -> dict[str, str]:
 
 def supported_engines(planned: Sequence[Plan], options: Options) -> list[str]:
     """Return the engines' names. Raises `InputError` for unknown ones, `UnsupportedError`."""
-    names = engine_names(options.engines)
+    names = engine_names(options.engine)
     chosen = [engines.engine(name) for name in names]
     if reasons := [reason for plan in planned for engine in chosen for reason in engines.unsupported(engine, plan)]:
         raise UnsupportedError(dict.fromkeys(reasons))
@@ -281,14 +284,20 @@ def seeds(options: Options) -> tuple[int, ...] | None:
     return tuple(range(1, options.repeats + 1)) if options.repeats is not None else None
 
 
-def cluster_target(scheduler: str | None, cluster: str | None, jobs: int | None) -> Place | None:
+def cluster_target(scheduler: str | None, cluster: str | None, jobs: int | None) -> Target | None:
     """Return the cluster that the options name; None for processes of this machine. Raises `InputError`."""
-    from ackclock.experiments.cluster import target as targets
+    from ackclock.experiments import cluster as clusters
 
-    target = targets.place(scheduler, cluster)
+    target = clusters.target(scheduler, cluster)
     if target is not None and jobs is not None:
         raise InputError(f"{target.option}: found --jobs as well; expected one of them")
     return target
+
+
+def warn_shortage(expected: Forecast, folder: Path | None) -> None:
+    """Print a warning if results will need more room than the disk of the folder has."""
+    if warning := expected.shortage(folder or Path("results")):
+        click.echo(f"warning: {warning}", err=True)
 
 
 def engine_names(given: str) -> list[str]:

@@ -18,9 +18,8 @@ from ackclock.system import signals
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
-    from ackclock.experiments.search.constraints import Constraint
+    from ackclock.experiments.search.criteria import Constraint, Objective
     from ackclock.experiments.search.grid import Grid
-    from ackclock.experiments.search.objectives import Objective
     from ackclock.experiments.sweep.result import Sweep
     from ackclock.experiments.sweep.run import Job
 
@@ -61,13 +60,7 @@ class Selection(NamedTuple):
     type=FILE,
     help="Scenario file with a table [sweep]; - is standard input.",
 )
-@options.engines()
-@options.kernel
-@options.ssh_config
-@options.module
-@options.settings
-@options.seed
-@options.repeats
+@options.experiment()
 @options.out("Folder of the result (default: results/SCENARIO-ENGINE-sweep).")
 @options.metrics("Compute only these metrics (default: all).")
 @options.where
@@ -85,20 +78,12 @@ class Selection(NamedTuple):
 @options.dry_run
 @options.perturb
 @options.report
-@options.jobs
-@options.scheduler
-@options.cluster
+@options.parallel
+@options.collected
 def sweep(  # noqa: PLR0913 (each is an option of the command line)
+    chosen: Options,
     *,
     scenario: Path,
-    engine: str,
-    kernel: str | None,
-    ssh_config: Path | None,
-    module: Path | None,
-    settings: Sequence[str],
-    seed: int | None,
-    repeats: int | None,
-    out: Path | None,
     metrics: str | None,
     where: Sequence[str],
     shard: str | None,
@@ -109,11 +94,6 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     restart: bool,
     as_json: bool,
     dry_run: bool,
-    perturb: bool,
-    report: bool,
-    jobs: int | None,
-    scheduler: str | None,
-    cluster: str | None,
 ) -> None:
     """Run every point of a parameter sweep with every seed, on all cores, and tabulate the metrics.
 
@@ -131,22 +111,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ackclock.cli import run_jobs
 
-    chosen = run_jobs.Options(
-        engines=engine,
-        kernel=kernel,
-        ssh_config=ssh_config,
-        seed=seed,
-        repeats=repeats,
-        out=out,
-        jobs=jobs,
-        report=report,
-        command=options.command_line(),
-        module=module,
-        perturb=perturb,
-        settings=tuple(settings),
-    )
     criteria = _criteria(require, best)
-    target = run_jobs.cluster_target(scheduler, cluster, jobs)
+    target = chosen.target
     if shard is not None and any(criteria):
         raise InputError("--shard: found --require or --best as well; expected them after merging, with all shards")
     made = list(_prepared(scenario, chosen, criteria, Selection(metrics, samples, where, shard, design)))
@@ -155,21 +121,24 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
             _print_plan(job, as_json)
         run_jobs.preflight([made[0].loaded.point(0).plan], [job.spec.engine for job in made])
         return
-    if module:
+    if chosen.module:
         linux_jobs = [job for job in made if job.spec.engine == run_jobs.LINUX]
-        run_jobs.check_module([plan for job in linux_jobs for plan in job.checked_plans()], module)
+        run_jobs.check_module([plan for job in linux_jobs for plan in job.checked_plans()], chosen.module)
     for job in made:
         _perform(
-            replace(job, restart=restart, place=target), criteria, as_json=as_json, report=report and shard is None
+            replace(job, restart=restart, target=target),
+            criteria,
+            as_json=as_json,
+            report=chosen.report and shard is None,
         )
 
 
 def _criteria(require: Sequence[str], best: Sequence[str]) -> Criteria:
     if not require and not best:
         return Criteria()
-    from ackclock.experiments.search import constraints, objectives
+    from ackclock.experiments.search import criteria
 
-    return Criteria(tuple(map(constraints.required, require)), tuple(map(objectives.parse_objective, best)))
+    return Criteria(tuple(map(criteria.parse_constraint, require)), tuple(map(criteria.parse_objective, best)))
 
 
 def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Selection) -> Iterator[Job]:
@@ -184,7 +153,7 @@ def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Se
         metrics = list(dict.fromkeys([*cli_values.items(selection.metrics), *criteria.metrics]))
     points = options.selected_values(selection.where)
     loaded = run_jobs.load_scenario(scenario, chosen)
-    names = run_jobs.engine_names(chosen.engines)
+    names = run_jobs.engine_names(chosen.engine)
     for name in names:
         folder = run_jobs.result_folder(scenario, name, chosen.out, several=len(names) > 1, suffix="-sweep")
         if selection.shard and not chosen.out:
@@ -208,30 +177,31 @@ def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Se
 
 def _print_plan(job: Job, as_json: bool) -> None:
     """Print the number of points, the first of them, and the cost."""
-    from ackclock.cli import forecast
+    from ackclock.cli import run_jobs
     from ackclock.scenario.points import described
 
-    expected, folder = forecast.of_sweep(job), job.out or Path("results")
+    expected = job.forecast()
     count = len(job.points)
     first = [job.loaded.point(number).values for number in job.points[:DRY_RUN_POINTS]]
     if as_json:
         plan = {"scenario": job.spec.title, "engine": job.spec.engine, "points": count, "first_points": first}
-        forecast.show(expected, folder, {**plan, "forecast": expected.as_dict()})
+        click.echo(json.dumps({**plan, "forecast": expected.as_dict()}, default=str))
+        run_jobs.warn_shortage(expected, job.out)
         return
     part = f", shard {job.spec.shard}" if job.spec.shard else ""
     lines = [f"{job.title}: {count:,} {'point' if count == 1 else 'points'}{part}"]
     lines += [f"  {described(values)}" for values in first if values] + ["  …"] * (count > DRY_RUN_POINTS)
-    forecast.show(expected, folder, "\n".join(lines))
+    click.echo("\n".join([*lines, str(expected)]))
+    run_jobs.warn_shortage(expected, job.out)
 
 
 def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> None:
-    from ackclock.cli import forecast, run_jobs
+    from ackclock.cli import run_jobs
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal.progress import progress
     from ackclock.cli.terminal.sweep import print_sweep
     from ackclock.dataset.manifests import POINTS
 
-    forecast.announce(forecast.of_sweep(job), job.out or Path("results"))
     count = len(job.runs) * (1 if job.perturbed is None else 2)
     first = job.loaded.point(job.points[0]).plan
     with (

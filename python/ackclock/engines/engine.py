@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ackclock.errors import Unsupported
 
@@ -83,9 +84,6 @@ class Engine(Protocol):
 
     name: str
 
-    #: True if `run_many` computes several runs in one call faster than one by one.
-    vectorised: bool = False
-
     @property
     def supported_features(self) -> Collection[str]:
         """Algorithms and features, as `ackclock.engines.features` names them."""
@@ -98,12 +96,6 @@ class Engine(Protocol):
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """Run one seed of a plan. Raises `UnsupportedError` if `unsupported` lists anything."""
-
-    def run_many(
-        self, runs: Sequence[tuple[Plan, int]], options: RunOptions | None = None, *, jobs: int | None = None
-    ) -> list[Dataset]:
-        """Run pairs of plan and seed, up to `jobs` at a time; return their datasets in the same order."""
-        return [self.run(plan, seed, options) for plan, seed in runs]
 
     def unavailable(self) -> str | None:
         """Return why this machine cannot run the engine at all, and how to change that; None if it can."""
@@ -124,6 +116,21 @@ class Engine(Protocol):
     def preflight(self, plan: Plan) -> PreflightReport | None:
         """Examine the other machines that a run uses; None if it uses none."""
         return None
+
+
+@runtime_checkable
+class VectorisedEngine(Engine, Protocol):
+    """An engine that computes several runs in one call faster than one by one."""
+
+    def run_many(
+        self, runs: Sequence[tuple[Plan, int]], options: RunOptions | None = None, *, jobs: int | None = None
+    ) -> list[Dataset]:
+        """Run pairs of plan and seed, up to `jobs` at a time; return their datasets in the same order."""
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def unsupported_features(plan: Plan, engine: Engine) -> list[Unsupported]:

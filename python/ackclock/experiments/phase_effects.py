@@ -38,7 +38,7 @@ DROP_TAIL = ("pfifo", "bfifo")
 
 
 def perturbed(plan: Plan) -> Plan:
-    """The same plan in which hosts take other times for packets: those that were measured, or half as much again."""
+    """Return the same plan with other host processing times: measured ones, or half as long again as the plan's."""
     return replace(plan, groups=tuple(map(_noisier, plan.groups)))
 
 
@@ -108,7 +108,7 @@ def _moves(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
 
 
 def prone(plan: Plan) -> str | None:
-    """Why a plan is known to be prone to phase effects, in words; None if it is not.
+    """Return why a plan is known to be prone to phase effects, in words; None if it is not.
 
     Greedy flows of one RTT come through access links whose rate divides that of a drop-tail bottleneck, and no host
     takes any time.

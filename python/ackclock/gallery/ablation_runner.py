@@ -10,6 +10,7 @@ from ackclock.dataset import folders, manifests, result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.errors import InputError
+from ackclock.experiments.executors import Executor
 from ackclock.gallery import cases, page, runner, staleness
 from ackclock.gallery.ablations import TABLE, Ablation
 from ackclock.gallery.entry import Entry
@@ -37,6 +38,7 @@ def run(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    executor: Executor | None = None,
     progress: Progress = no_progress,
     command: str = "",
 ) -> Result:
@@ -53,7 +55,7 @@ def run(
     made = staleness.made_of(entry, scale, runner.missing(entry), names)
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     tell = runner.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
-    how = runner.How(jobs, command, perturbed=False)
+    how = runner.How(jobs, executor, command, perturbed=False)
     with folders.replace_folder(folder, manifests.is_note(folder)) as new:
         rows: list[Judged] = []
         for mechanism, each in zip(chosen, passes, strict=True):

@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from ackclock import _core, capture, engines
 from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.result_kind import Kind
-from ackclock.engines.engine import Progress, circumstances, no_progress
+from ackclock.engines.engine import Progress, circumstances, cores, no_progress
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.experiments import phase_effects, runner
+from ackclock.experiments.executors import Executor
 from ackclock.figures.plots import style
 from ackclock.gallery import cases, figures, page, staleness
 from ackclock.gallery.entry import Entry
@@ -54,6 +55,7 @@ def run(
     *,
     quick: bool = False,
     jobs: int | None = None,
+    executor: Executor | None = None,
     progress: Progress = no_progress,
     command: str = "",
 ) -> Result:
@@ -70,6 +72,7 @@ def run(
         folder: where the result goes; an earlier result there is replaced.
         quick: at the reduced scale of `quick.toml`: a look, not the verdict that the documentation quotes.
         jobs: runs at a time; by default one for each core.
+        executor: makes the runs elsewhere; by default they are made in this process.
         progress: called with the fraction completed, 0 to 1.
         command: the command recorded in the manifests.
 
@@ -81,7 +84,7 @@ def run(
     made = staleness.made_of(entry, scale, lacks)
     passes = _passes(entry, lacks, quick=quick)
     tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
-    how = How(jobs, command, perturbed=not quick)
+    how = How(jobs, executor, command, perturbed=not quick)
     with folders.replace_folder(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
         common: dict[str, EngineResult] = {}
@@ -313,9 +316,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """Options of a run of cases: runs at a time (None: one for each core), the command, with perturbed runs."""
+    """Options of a run of cases.
+
+    `jobs` is the number of runs at a time (None: one for each core), `executor` makes the runs elsewhere, `command` is
+    recorded, `perturbed` adds perturbed runs.
+    """
 
     jobs: int | None
+    executor: Executor | None
     command: str
     perturbed: bool
 
@@ -329,7 +337,7 @@ class How:
     @property
     def places(self) -> int:
         """Return the number of runs at a time."""
-        return self.jobs or runner.cores()
+        return self.jobs or cores()
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,8 +358,8 @@ def measure(entry: Entry, plans: Mapping[str, Plan], found: EngineResult, folder
     listed = list(_listed(entry, plans, folder, perturbed=how.perturbed))
     at_a_time = how.at_a_time(folder.name, plans.values())
     jobs = how.places // at_a_time
-    calls = [partial(_of_run, entry, each, jobs, how.command) for each in listed]
-    measured = runner.side_by_side(calls, at_a_time, tell.next(len(plans))) if calls else []
+    calls = [partial(_of_run, entry, each, jobs, how) for each in listed]
+    measured = runner.run_parallel(calls, at_a_time, tell.next(len(plans))) if calls else []
     for each, values in zip(listed, measured, strict=True):
         if isinstance(values, UnsupportedError):
             found.why = _with(found.why, values)
@@ -368,10 +376,11 @@ def _listed(entry: Entry, plans: Mapping[str, Plan], folder: Path, *, perturbed:
 
 
 def _of_run(
-    entry: Entry, run: _Planned, jobs: int, command: str, tell: Progress
+    entry: Entry, run: _Planned, jobs: int, how: How, tell: Progress
 ) -> Mapping[str, Values] | UnsupportedError:
     try:
-        return _of_case(entry, run, partial(runner.run, jobs=jobs, progress=tell, command=command))
+        make = partial(runner.run, jobs=jobs, progress=tell, command=how.command, executor=how.executor)
+        return _of_case(entry, run, make)
     except UnsupportedError as error:
         return error
 

@@ -13,8 +13,8 @@ from clusters import cluster
 
 import ackclock as ac
 from ackclock.cli.program import application
-from ackclock.experiments.cluster import pool
-from ackclock.experiments.cluster.target import Place
+from ackclock.experiments import cluster as clusters
+from ackclock.experiments.cluster import Target
 
 SCENARIO = """
 duration = "5s"
@@ -33,18 +33,20 @@ def one():
 def test_runs_give_the_same_tables(one):
     plan = ac.loads(SCENARIO).plan()
     here, shares = ac.run(plan, jobs=1), []
-    with pool.running_at(Place(address=one.address), ["packet"]):
-        there = ac.run(plan, progress=shares.append)
+    with clusters.opened(Target(address=one.address), ["packet"]) as executor:
+        there = ac.run(plan, progress=shares.append, executor=executor)
     assert there.flows.equals(here.flows)
     assert there.queue_samples.equals(here.queue_samples)
     assert [run["seed"] for run in there.runs] == [1, 2, 3]
     assert shares[-1] == 1.0
-    assert ac.run(plan, jobs=1).flows.equals(here.flows)  # and after the block here again
 
 
 def test_remote_failures_are_reported_like_local_ones(one):
-    with pool.running_at(Place(address=one.address), ["packet"]), pytest.raises(ac.UnsupportedError, match="ns2|ns-2"):
-        ac.run(ac.loads(SCENARIO.replace('"reno"', '"bbr"')).plan(), "ns2")
+    with (
+        clusters.opened(Target(address=one.address), ["packet"]) as executor,
+        pytest.raises(ac.UnsupportedError, match="ns2|ns-2"),
+    ):
+        ac.run(ac.loads(SCENARIO.replace('"reno"', '"bbr"')).plan(), "ns2", executor=executor)
 
 
 def test_find_gives_the_same_result(one, tmp_path):
@@ -63,7 +65,7 @@ def test_find_gives_the_same_result(one, tmp_path):
 
 @pytest.mark.parametrize("also", [(), ("--ablation", "all")])
 def test_published_results_and_their_mechanisms_go_to_the_scheduler(also, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "RESPONSE_S", 0.5)
+    monkeypatch.setattr(clusters, "RESPONSE_S", 0.5)
     words = ["reproduce", "B2.7", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path / "out"), *also]
     done = CliRunner().invoke(application, words)
     assert done.exit_code == 2

@@ -13,7 +13,7 @@ import pytest
 from clusters import cluster
 
 import ackclock as ac
-from ackclock.experiments.cluster import pool
+from ackclock.experiments import cluster as clusters
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.folder import Parts
 from ackclock.experiments.sweep.run import prepare
@@ -67,9 +67,9 @@ def test_runs_of_a_killed_worker_are_repeated(swept, tmp_path):
 
 def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatch):
     scenario, expected = swept
-    monkeypatch.setattr(pool, "MAX_ABSENCE_S", 0.5)
-    monkeypatch.setattr(pool, "COUNT_S", 0.1)
-    with cluster(workers=1) as made, pytest.warns(pool.Watched) as said:
+    monkeypatch.setattr(clusters, "MAX_ABSENCE_S", 0.5)
+    monkeypatch.setattr(clusters, "COUNT_S", 0.1)
+    with cluster(workers=1) as made, pytest.warns(clusters.WorkersWarning) as said:
         first = made.workers[0]
 
         def kill_it(share: float) -> None:
@@ -80,17 +80,18 @@ def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatc
 
         ac.sweep(scenario, out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=kill_it)
     assert [str(line.message) for line in said] == [
-        f"{made.address}: {pool.WORKERS_LOST}",
+        f"{made.address}: {clusters.WORKERS_LOST}",
         f"{made.address}: 1 worker is there again",
     ]
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
 
 
 def test_a_line_is_printed_a_single_time_after_a_delay():
-    watch = pool.Watch()
-    assert [watch.line(2, 0.0), watch.line(0, 2.0), watch.line(1, 4.0)] == [None, None, None]
-    assert [watch.line(0, 10.0), watch.line(0, 14.9), watch.line(0, 15.0)] == [None, None, pool.WORKERS_LOST]
-    assert [watch.line(0, 60.0), watch.line(3, 61.0), watch.line(3, 62.0)] == [None, "3 workers are there again", None]
+    monitor, lost = clusters.AbsenceMonitor(), clusters.WORKERS_LOST
+    assert [monitor.message(2, 0.0), monitor.message(0, 2.0), monitor.message(1, 4.0)] == [None, None, None]
+    assert [monitor.message(0, 10.0), monitor.message(0, 14.9), monitor.message(0, 15.0)] == [None, None, lost]
+    back = [monitor.message(0, 60.0), monitor.message(3, 61.0), monitor.message(3, 62.0)]
+    assert back == [None, "3 workers are there again", None]
 
 
 #: The command line, with a part for each task that is done.
@@ -205,7 +206,7 @@ def test_a_worker_without_the_guest_kernel_is_rejected(swept, tmp_path):
 
 
 def test_an_unreachable_scheduler_is_one_line(swept, monkeypatch):
-    monkeypatch.setattr(pool, "RESPONSE_S", 0.5)
+    monkeypatch.setattr(clusters, "RESPONSE_S", 0.5)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
@@ -214,7 +215,7 @@ def test_an_unreachable_scheduler_is_one_line(swept, monkeypatch):
 
 
 def test_a_scheduler_without_workers_is_one_line(swept, monkeypatch):
-    monkeypatch.setattr(pool, "WORKERS_S", 0.2)
+    monkeypatch.setattr(clusters, "WORKERS_S", 0.2)
     with cluster() as made, pytest.raises(ac.InputError, match=r"^--scheduler: found no worker at tcp://"):
         ac.sweep(swept[0], metrics=METRICS, scheduler=made.address)
 

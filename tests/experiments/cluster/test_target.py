@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ackclock as ac
-from ackclock.experiments.cluster.target import Place, place
+from ackclock.experiments.cluster import Target, target
 
 SWEPT = """
 duration = "1s"
@@ -17,11 +17,11 @@ flows = [{ count = 2, congestion = "reno" }]
 
 
 def test_options_select_the_target():
-    assert place(None, None) is None
-    assert place("tcp://192.0.2.1:8786", None) == Place(address="tcp://192.0.2.1:8786")
-    assert place("tls://scheduler.example:8786", None).option == "--scheduler"
-    assert place(None, "local:8") == Place(kind="local", workers=8)
-    assert str(place(None, "slurm:40")) == "slurm:40"
+    assert target(None, None) is None
+    assert target("tcp://192.0.2.1:8786", None) == Target(address="tcp://192.0.2.1:8786")
+    assert target("tls://scheduler.example:8786", None).option == "--scheduler"
+    assert target(None, "local:8") == Target(kind="local", workers=8)
+    assert str(target(None, "slurm:40")) == "slurm:40"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_options_select_the_target():
 )
 def test_an_invalid_target_is_rejected(scheduler, cluster, message):
     with pytest.raises(ac.InputError) as refused:
-        place(scheduler, cluster)
+        target(scheduler, cluster)
     assert str(refused.value).startswith(message)
 
 

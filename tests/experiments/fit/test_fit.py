@@ -16,7 +16,7 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments import fit
-from ackclock.experiments.fit import estimate, output
+from ackclock.experiments.fit import estimate
 from ackclock.experiments.fit.events import Event
 
 #: Ten flows of unlike RTTs, so that rates tell them apart.
@@ -121,12 +121,12 @@ def test_pauses_fall_into_two_groups():
 
 def test_what_is_written_is_a_scenario_s_table(tmp_path: Path):
     found = fitted_to(1.0, weighted(2.0, 0.0))
-    plan = ac.loads(SCENARIO.format(duration=30, flows=10) + output.toml(found, ["x"])).plan()
+    plan = ac.loads(SCENARIO.format(duration=30, flows=10) + found.toml(["x"])).plan()
     options = plan.options["fluid"]
     assert options["synchronisation"]["loss_weight"] == pytest.approx(found.fluid_loss_weight[0], rel=1e-3)
     assert options["loss_assignment"]["rate"] == pytest.approx(found.rate[0], rel=1e-3)
     assert plan.options["meanfield"]["loss_rate_exponent"] == pytest.approx(found.loss_rate_exponent[0], rel=1e-3)
-    told = json.loads(output.as_json(found))
+    told = json.loads(found.as_json())
     assert list(told["fluid_loss_weight"].values()) == list(found.fluid_loss_weight)
 
 

@@ -10,15 +10,13 @@ from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.search import folder
 from ackclock.experiments.search.candidates import tried, vary
-from ackclock.experiments.search.constraints import parse_constraint
+from ackclock.experiments.search.criteria import parse_constraint, parse_objective
 from ackclock.experiments.search.evaluator import Evaluator
 from ackclock.experiments.search.grid import judge
 from ackclock.experiments.search.hypothesis_test import FAILS, Judgement
-from ackclock.experiments.search.objectives import parse_objective
-from ackclock.experiments.search.search import compare_perturbed, confirm, find
+from ackclock.experiments.search.search import Surrogate, compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
-from ackclock.experiments.search.surrogate import Proposer
 from ackclock.figures.plots import searched
 from ackclock.metrics import value
 from ackclock.scenario import planning
@@ -74,7 +72,7 @@ def test_the_same_search_has_the_same_result_after_any_interruptions():
 def test_one_run_of_a_cheap_engine_is_guess_enough_though_it_draws():
     question = search_question(LIMITS)
     assert engines.engine("fluid").is_stochastic(question.plan(0))
-    assert Proposer(question).guess(0) is not None
+    assert Surrogate(question).guess(0) is not None
 
 
 def test_runs_of_another_search_do_not_change_a_result():

@@ -3,9 +3,8 @@
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import parse_constraint, required
+from ackclock.experiments.search.criteria import parse_constraint, parse_objective
 from ackclock.experiments.search.grid import judge
-from ackclock.experiments.search.objectives import parse_objective
 
 NEED = parse_constraint("jain >= 0.5")
 GOALS = [parse_objective("min:queue_delay_mean"), parse_objective("max:utilisation")]
@@ -40,4 +39,4 @@ def test_one_run_decides_only_if_it_is_the_only_one():
 
 def test_constraints_are_given_by_option():
     with pytest.raises(InputError, match="^--require: found"):
-        required("jain")
+        parse_constraint("jain")

@@ -8,7 +8,7 @@ from scipy import stats
 
 from ackclock.errors import InputError
 from ackclock.experiments.search.bisection import first_feasible, max_evaluations
-from ackclock.experiments.search.constraints import parse_constraint
+from ackclock.experiments.search.criteria import parse_constraint
 from ackclock.experiments.search.hypothesis_test import (
     FAILS,
     HOLDS,

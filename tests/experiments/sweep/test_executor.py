@@ -9,23 +9,24 @@ from multiprocessing import get_context
 
 import pytest
 
+from ackclock.experiments import executors
 from ackclock.experiments.sweep import executor
 from ackclock.experiments.sweep.worker import Done
 
 
 class Ended:
-    """A pool whose tasks have all ended by the time anyone looks: the second one with an error."""
+    """An executor whose calls have all ended by the time anyone looks: one of them with an error."""
 
-    def __init__(self) -> None:
-        self.submitted = 0
+    def __init__(self, slots: int, run_s: float, fails: int | None = None) -> None:
+        self.slots, self.run_s, self.fails, self.submitted = slots, run_s, fails, 0
 
-    def submit(self, _work, runs) -> Future[Done]:
+    def submit(self, _function, _order, runs) -> Future[Done]:
         self.submitted += 1
         future: Future[Done] = Future()
-        if self.submitted == 2:
+        if self.submitted == self.fails:
             future.set_exception(ZeroDivisionError("oh"))
         else:
-            future.set_result(Done({"runs": tuple(runs)}, len(runs), 1.0))
+            future.set_result(Done({"runs": tuple(runs)}, len(runs) * self.run_s))
         return future
 
 
@@ -38,39 +39,49 @@ class Kept:
 
 
 def test_runs_that_end_with_a_failed_one_are_kept():
-    kept, shares = Kept(), []
+    kept, shares, ended = Kept(), [], Ended(slots=3, run_s=1.0, fails=2)
     with pytest.raises(ZeroDivisionError, match="oh"):
-        executor._drain(Ended(), executor.Tasks([*range(12)], [1.0] * 12, jobs=3), kept, shares.append, lambda: False)
+        executor._drain(ended, b"", executor.Tasks(range(12)), kept, shares.append, lambda: False)
     assert sorted(kept.rows) == [0, 2, 3, 4, 5]
-    assert shares == [0.0, 5.5 / 12]  # the failed one was under way
+    assert shares == [5 / 12]
+
+
+def test_many_short_runs_take_few_messages():
+    """A task takes half a second, 100 runs of 5 ms, but for the first ones and those at the end."""
+    kept, shares, ended = Kept(), [], Ended(slots=2, run_s=0.005)
+    executor._drain(ended, b"", executor.Tasks(range(10_000)), kept, shares.append, lambda: False)
+    assert sorted(kept.rows) == [*range(10_000)]
+    assert 10_000 / 100 < ended.submitted < 150
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def taken(tasks: executor.Tasks, run_s: dict[int, float]) -> list[list[int]]:
     """The tasks, one after another, in a process whose runs take so long."""
     found = []
     while tasks.left:
-        task = tasks.next()
-        found.append([*task.runs])
-        tasks.took(task, sum(run_s[run] for run in task.runs))
+        task = tasks.next(1)
+        found.append([*task])
+        tasks.took(len(task), sum(run_s[run] for run in task))
     return found
 
 
-def test_tasks_take_about_as_long_whatever_their_runs_weigh():
-    run_s = {run: 0.01 if run < 100 else 0.2 for run in range(200)}
-    found = taken(executor.Tasks([*run_s], [*run_s.values()], jobs=1), run_s)
+def test_tasks_take_about_as_long_however_long_their_runs_take():
+    run_s = {run: 0.01 if run < 200 else 0.2 for run in range(400)}
+    found = taken(executor.Tasks([*run_s]), run_s)
     assert found[0] == [0]
     assert [run for task in found for run in task] == [*run_s]
-    assert {len(task) for task in found if task[0] >= 1 and task[-1] < 100} <= {49, 50}
-    assert {len(task) for task in found if task[0] >= 100} <= {1, 2}
+    assert {len(task) for task in found if task[0] >= 1 and task[-1] < 200} <= {49, 50}
+    assert {len(task) for task in found if task[0] >= 260} <= {1, 2, 3}
 
 
-def test_the_share_that_is_done_is_of_the_weights():
-    tasks = executor.Tasks([*range(3)], [1.0, 2.0, 7.0], jobs=1)
+def test_the_share_that_is_done_is_of_the_runs():
+    tasks = executor.Tasks(range(4))
     shares = []
     while tasks.left:
-        tasks.took(tasks.next(), 1.0)
+        tasks.took(len(tasks.next(1)), 1.0)
         shares.append(tasks.share)
-    assert shares == pytest.approx([0.1, 0.3, 1.0])
+    assert shares == [0.25, 0.5, 0.75, 1.0]
 
 
 def _deaf(hears_nothing) -> None:
@@ -80,12 +91,12 @@ def _deaf(hears_nothing) -> None:
 
 
 def test_a_process_that_ignores_termination_is_killed(monkeypatch):
-    monkeypatch.setattr(executor, "END_S", 0.1)
+    monkeypatch.setattr(executors, "END_S", 0.1)
     context = get_context("spawn")
     hears_nothing = context.Event()
     process = context.Process(target=_deaf, args=(hears_nothing,), daemon=True)
     process.start()
     assert hears_nothing.wait(60)
-    executor._end({process})
+    executors._end({process})
     process.join(60)
     assert process.exitcode == -signal.SIGKILL

@@ -1,19 +1,18 @@
-"""Sweeps of very many points: some are looked at before, the others beside the work."""
+"""Sweeps of very many points: a sample is checked before anything runs, each other point when it is dealt out."""
 
 from __future__ import annotations
 
 import json
-import time
+import pickle
+from concurrent.futures import Future
 
 import pytest
 
 from ackclock.errors import ScenarioError
-from ackclock.experiments.sweep import check, spec
+from ackclock.experiments.sweep import executor, folder
 from ackclock.experiments.sweep.run import prepare
 from ackclock.experiments.sweep.runs import Run, Runs
-from ackclock.input.source import Source
 from ackclock.scenario import planning
-from ackclock.scenario.scenario import checked
 
 #: 200 packets at 100/s take 2 s: only together with 1 s between bursts it does not fit.
 THREE_KEYS = """
@@ -58,27 +57,17 @@ def test_runs_are_numbered_by_points_and_seeds():
     assert not runs.without(range(5))
 
 
-def test_a_point_of_checked_tables_is_the_scenario_that_one_would_write():
-    text = many(3).replace("[sweep]", '[[flows]]\nsize = "1MB"\n[sweep]\n"flows" = [[{}], [{ count = 2 }]]')
-    loaded = planning.loads(text)
-    for point in loaded.points():
-        content, source = loaded.sweep.content(point.number)
-        assert point.plan == planning.Loaded(checked(content, source), Source(source.name, source.text)).plan()
-
-
 def test_a_sweep_of_a_million_points_starts_without_checking_each(monkeypatch):
     looked_at = []
     point = planning.Loaded.point
-    monkeypatch.setattr(planning, "MAX_CHECKED", 600)
     monkeypatch.setattr(planning.Loaded, "point", lambda self, number: looked_at.append(number) or point(self, number))
     shares = []
     job = prepare(planning.loads(many(577)), progress=shares.append)
     assert len(job.runs) == 577 * 577 * 3
-    assert len(looked_at) < 2500
+    assert len(looked_at) <= 2 * planning.SAMPLED + 3
     assert shares == sorted(shares)
     assert len(shares) > 5
     assert job.runs[998_000] == Run(998_000, 998_000, 1)
-    assert sum(runs for _, runs in job.costs()) == len(job.runs)
 
 
 def test_seeds_that_differ_are_counted_at_every_point(monkeypatch):
@@ -87,30 +76,44 @@ def test_seeds_that_differ_are_counted_at_every_point(monkeypatch):
     assert len(job.runs) == 48 * 4
 
 
-def test_a_mistake_in_an_unchecked_point_ends_the_sweep_with_its_place():
-    """Not in the points that are looked at before; the process beside the work finds it."""
-    text = many(60).replace('rate = "1000/s"', 'rate = "58.5/s"')
-    loaded = planning.loads(text)
-    with pytest.raises(ScenarioError):
-        prepare(loaded)  # the last values alone are wrong already
-    good = planning.loads(text.replace('"1s", "3s"]', '"1.5s", "3s"]'))
-    settings = spec.SweepSpec(text, "x.toml", "packet", None, (), False)
-    left = Runs([(1,)] * good.count)
-    until_s = time.monotonic() + 120
-    with (
-        pytest.raises(ScenarioError, match="burst.every"),
-        check.checking(good, settings, left, lambda _: None) as tell,
-    ):
-        while time.monotonic() < until_s:
-            tell(0.5)
-            time.sleep(0.05)
+def test_a_sample_has_the_ends_of_the_sweep_and_values_of_each_key(monkeypatch):
+    loaded = planning.loads(many(40))
+    sample = loaded.sample()
+    assert sample == sorted(set(sample))
+    assert {0, loaded.count - 1} <= {*sample}
+    assert [{loaded.sweep.places(number)[axis] for number in sample} for axis in range(3)] == [
+        {*range(40)},
+        {*range(40)},
+        {0, 1, 2},
+    ]
+    monkeypatch.setattr(planning, "MAX_CHECKED", loaded.count)
+    assert loaded.sample() == [*range(loaded.count)]
 
 
-def test_few_points_take_no_extra_process():
-    loaded = planning.loads(many(2))
+class Here:
+    """An executor that makes its calls at once."""
 
-    def progress(share: float) -> None:
-        """Ignore the progress."""
+    slots = 1
 
-    with check.checking(loaded, spec.SweepSpec("", "", "packet", None, (), False), Runs([(1,)]), progress) as tell:
-        assert tell is progress
+    def submit(self, function, *arguments) -> Future:
+        future: Future = Future()
+        try:
+            future.set_result(function(*arguments))
+        except ScenarioError as error:
+            future.set_exception(error)
+        return future
+
+
+def test_a_mistake_in_an_unchecked_point_ends_the_sweep_with_its_place(monkeypatch, tmp_path):
+    """200 packets at 100/s take 2 s: only with 1 s between bursts they do not fit."""
+    text = THREE_KEYS.replace("1000/s", "100/s") + "\n".join(
+        ('"traffic[0].burst.packets" = [10, 20, 200]', '"traffic[0].burst.every" = ["2s", "1s", "3s"]')
+    )
+    monkeypatch.setattr(planning.Loaded, "sample", lambda self: [0])
+    job = prepare(planning.loads(text, "x.toml"))
+    with folder.Parts(tmp_path / "out", job.spec) as parts:
+        with pytest.raises(ScenarioError, match=r"^x.toml:15: .*burst.every\[1\]: .* 200 datagrams take$") as caught:
+            executor._drain(Here(), pickle.dumps(job.spec), executor.Tasks(job.runs), parts, [].append, bool)
+        parts.write()
+        assert {0, 1, 2, 3, 4, 5, 6} <= parts.done <= {0, 1, 2, 3, 4, 5, 6, 8}
+    assert "\n" not in str(caught.value)

@@ -8,57 +8,41 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-import ackclock as ac
-from ackclock.cli.terminal.progress import TimeLeft
-from ackclock.experiments.sweep import executor, weights
+from ackclock.cli.terminal.progress import bar
+from ackclock.experiments.sweep import executor
 from ackclock.experiments.sweep.runs import Runs
 
-SCENARIO = """\
-duration = "20s"
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
-[[flows]]
-count = 4
-congestion = "cubic"
-[sweep]
-"network.rate" = ["1Mbit", "5Mbit", "25Mbit", "125Mbit"]
-"flows[0].count" = [1, 4, 16]
-"""
-
-#: CPU time of a run at each point with its metrics, in ms, as it was measured: not what the weights were fitted to.
+#: CPU time of a run at each of twelve points with its metrics, in ms, as it was measured.
 MEASURED_MS = [23.7, 30.5, 43.3, 34.6, 34.0, 57.7, 34.2, 38.2, 56.6, 59.2, 55.3, 75.0]
 
 
-def completions(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> Iterator[tuple[float, float]]:
-    """When which share of the work is done, by processes that take so long for each run."""
-    order = [run.number for run in Runs([(0,)] * run_s.size).mixed()]
-    tasks = executor.Tasks(order, weighed[order], jobs)
-    busy: list[tuple[float, float, executor.Task]] = []
+def completions(run_s: np.ndarray, jobs: int) -> Iterator[tuple[float, float]]:
+    """When which share of the runs is done, by processes that take so long for each run."""
+    tasks = executor.Tasks([run.number for run in Runs([(0,)] * run_s.size).mixed()])
+    busy: list[tuple[float, int, list[int]]] = []
     now_s = 0.0
     while busy or tasks.left:
         while tasks.left and len(busy) < jobs:
-            task = tasks.next()
-            heapq.heappush(busy, (now_s + run_s[task.runs].sum(), tasks.left, task))
+            task = tasks.next(jobs)
+            heapq.heappush(busy, (now_s + run_s[task].sum(), tasks.left, task))
         now_s, _, task = heapq.heappop(busy)
-        tasks.took(task, run_s[task.runs].sum())
+        tasks.took(len(task), run_s[task].sum())
         yield now_s, tasks.share
 
 
-def estimate_at_a_tenth(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> float:
+def estimate_at_a_tenth(run_s: np.ndarray, jobs: int) -> float:
     """Return the total time estimated after a tenth of it, relative to the actual one."""
-    moments = [(0.0, 0.0), *completions(run_s, weighed, jobs)]
+    moments = [*completions(run_s, jobs)]
     end_s, now = moments[-1][0], [0.0]
-    left = TimeLeft(lambda: now[0])
+    shown = bar(Console(quiet=True), lambda: now[0])
+    task = shown.add_task("", total=1.0)
     for now[0], share in moments:
-        left.update(share)
+        shown.update(task, completed=share)
         if now[0] >= end_s / 10:
             break
-    assert left.left_s is not None
-    return (now[0] + left.left_s) / end_s
+    return (now[0] + shown.tasks[0].time_remaining) / end_s
 
 
 RIGHT = pytest.approx(1.0, abs=0.2)
@@ -66,27 +50,14 @@ RIGHT = pytest.approx(1.0, abs=0.2)
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])
 def test_points_that_were_measured(jobs):
-    loaded = ac.loads(SCENARIO)
     point = np.repeat(np.arange(12), 100)
     run_s = 1e-2 * np.array(MEASURED_MS)[point] * np.random.default_rng(1).lognormal(sigma=0.1, size=point.size)
-    assert estimate_at_a_tenth(run_s, weights.of_points(loaded, "packet")[point], jobs) == RIGHT
+    assert estimate_at_a_tenth(run_s, jobs) == RIGHT
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])
-def test_points_a_thousandfold_apart_of_which_the_dear_ones_are_taken_for_too_cheap(jobs):
-    weighed = np.repeat(np.logspace(0, 3, 100), 10)
-    run_s = 0.01 * weighed * np.repeat(np.linspace(0.5, 2.0, 100), 10)
-    assert estimate_at_a_tenth(run_s, weighed, jobs) == RIGHT
-
-
-def test_of_many_points_those_that_differ_at_one_key_are_planned(monkeypatch):
-    loaded = ac.loads(SCENARIO)
-    every = weights.of_points(loaded, "packet")
-    monkeypatch.setattr(weights, "MAX_POINTS", 11)
-    few = weights.of_points(loaded, "packet")
-    assert few[:4] == pytest.approx(every[:4])
-    assert few[[0, 3, 6, 9]] == pytest.approx(every[[0, 3, 6, 9]])
-    assert np.all((few / every > 0.3) & (few / every < 3))
+def test_points_a_thousandfold_apart(jobs):
+    assert estimate_at_a_tenth(0.1 * np.repeat(np.logspace(0, 3, 100), 10), jobs) == RIGHT
 
 
 def test_each_stretch_of_a_sweep_is_a_sample_of_all_of_it():
@@ -100,16 +71,12 @@ def test_each_stretch_of_a_sweep_is_a_sample_of_all_of_it():
     assert changes < 800  # a point's runs stay together: 500 points, 200 blocks
 
 
-def test_the_time_left_is_nobodys_guess_before_the_second_word():
+def test_the_time_left_is_unknown_before_the_second_update():
     now = [0.0]
-    left = TimeLeft(lambda: now[0])
-    assert str(left) == "-:--:--"
-    left.update(0.5)  # as much was there before
-    assert left.left_s is None
+    shown = bar(Console(quiet=True), lambda: now[0])
+    task = shown.add_task("", total=1.0)
+    shown.update(task, completed=0.5)  # as much was there before
+    assert shown.tasks[0].time_remaining is None
     now[0] = 10.0
-    left.update(0.6)
-    assert left.left_s == pytest.approx(40.0)
-    now[0] = 15.0
-    left.update(0.6)
-    assert left.left_s == pytest.approx(35.0)
-    assert str(left) == "0:00:35"
+    shown.update(task, completed=0.6)
+    assert shown.tasks[0].time_remaining == pytest.approx(40, abs=1)

@@ -10,9 +10,11 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.dataset import tables
+from ackclock.experiments import executors
+from ackclock.experiments.executors import StoppedError
 from ackclock.experiments.sweep import worker as workers
 from ackclock.experiments.sweep.run import prepare
-from ackclock.experiments.sweep.worker import StoppedError, _Worker
+from ackclock.experiments.sweep.worker import Worker
 
 SCENARIO = """\
 duration = "1s"
@@ -35,7 +37,7 @@ def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
     monkeypatch.setattr(engines, "resolve_inputs", lambda engine, plan: planned.append(plan) or whole(engine, plan))
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3], metrics=["jain", "goodput_flow_bps"])
     planned.clear()
-    worker = _Worker(job.spec, threading.Event())
+    worker = Worker(job.spec)
     for number in (0, 3, 1, 4, 2, 5):
         rows = worker.rows([job.runs[number]])
         assert rows["runs"].select("run", "point", "seed").rows() == [(number, number // 3, number % 3 + 1)]
@@ -44,7 +46,7 @@ def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
 
 def test_the_rows_of_many_runs_are_those_of_each():
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2], metrics=["jain", "goodput_flow_bps"], samples=True)
-    worker = _Worker(job.spec, threading.Event())
+    worker = Worker(job.spec)
     together = worker.rows([*job.runs])
     each = [worker.rows([run]) for run in job.runs]
     assert set(together) == {*job.spec.tables, "runs"}
@@ -60,19 +62,19 @@ def test_each_table_of_many_runs_becomes_a_single_frame(monkeypatch):
     whole = tables.frame
     monkeypatch.setattr(tables, "frame", lambda table, *more: made.append(table) or whole(table, *more))
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3])
-    _Worker(job.spec, threading.Event()).rows([*job.runs])
+    Worker(job.spec).rows([*job.runs])
     assert sorted(made) == ["flows", "links"]
 
 
 def test_a_run_checks_periodically_for_a_stop_request(monkeypatch):
     stop = threading.Event()
+    monkeypatch.setattr(executors, "_stop", [stop])
     job = prepare(ac.loads(SCENARIO), seeds=[1])
     stop.set()
     with pytest.raises(StoppedError):
-        _Worker(job.spec, stop).rows([job.runs[0]])
+        Worker(job.spec).rows([job.runs[0]])
     monkeypatch.setattr(workers, "POLL_INTERVAL_S", 1e9)
-    worker = _Worker(job.spec, threading.Event())
     asked = []
     monkeypatch.setattr(threading.Event, "is_set", lambda self: bool(asked.append(1)))
-    worker.rows([job.runs[0]])
+    Worker(job.spec).rows([job.runs[0]])
     assert len(asked) <= 1

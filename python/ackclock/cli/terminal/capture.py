@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ackclock.capture import congestion
+from ackclock.cli.terminal import tables
 from ackclock.figures import numbers
 from ackclock.system.files import readable
 
@@ -41,14 +41,14 @@ LIMITS = {
 
 def print_analysis(answers: Mapping[str, Any]) -> None:
     """Print the summary, and a line for each connection."""
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(answers["summary"])
     if "joined" in answers:
         print_joined(console, answers["joined"])
     flows = sorted(answers["flows"], key=lambda flow: -(flow["bytes"] or 0))
     if not flows:
         return
-    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
+    table = tables.table(collapse_padding=True)
     table.add_column("connection", overflow="fold")
     for heading in (*(heading for heading, _, _ in COLUMNS), "retrans"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -119,7 +119,7 @@ def _limit(limited: Mapping[str, float] | None) -> str:
 
 def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: Console | None = None) -> None:
     """Print the verdict, each cause's share of the time, and each finding with its evidence."""
-    console = console or Console(emoji=False, highlight=False)
+    console = console or tables.console()
     console.print(answers["summary"])
     console.print()
     console.print(Text(f"Verdict: {diagnosis.verdict.label}.", style="bold"))

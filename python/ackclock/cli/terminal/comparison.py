@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.cli.terminal import tables
 from ackclock.experiments.compare.compare import Comparison
 from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, main
@@ -17,13 +17,12 @@ from ackclock.metrics.protocols import PHASE
 
 def print_comparison(comparison: Comparison) -> None:
     """Print the main metrics: two engines in columns, more in rows; with the difference from the first."""
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    fill = _add_columns if len(comparison.engines) + len(comparison.unsupported) == 2 else _add_rows
-    fill(table, comparison, _main(comparison))
-    console.print(table)
+    make = _table_by_metric if len(comparison.engines) + len(comparison.unsupported) == 2 else _table_by_engine
+    metrics = comparison.as_dict()["metrics"]
+    console.print(make(comparison, {name: metrics[name] for name in main("table") if name in metrics}))
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
         console.print(f"{engine}: {summary_text.phase_sentence(effects)}", soft_wrap=True, markup=False)
     for reasons in comparison.unsupported.values():
@@ -31,38 +30,30 @@ def print_comparison(comparison: Comparison) -> None:
             console.print(str(reason), soft_wrap=True, markup=False)
 
 
-def _main(comparison: Comparison) -> dict[str, Any]:
-    """Return the main metrics in their order, each by engine."""
-    metrics = comparison.as_dict()["metrics"]
-    return {name: metrics[name] for name in main("table") if name in metrics}
-
-
-def _add_columns(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) -> None:
-    """Add a row for each metric, a column for each engine."""
+def _table_by_metric(comparison: Comparison, metrics: Mapping[str, Any]) -> Table:
+    """Return a row for each metric, a column for each engine."""
     first, *others = comparison.engines
     headings = [first, *(text for other in others for text in (other, f"{other} − {first}")), *comparison.unsupported]
-    _add_headings(table, "metric", *headings)
+    table = tables.table("metric", *headings)
     for name, by_engine in metrics.items():
         cells = _cells(by_engine, METRICS[name].unit)
         table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.unsupported))
+    return table
 
 
-def _add_rows(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) -> None:
-    """Add a row for each metric and engine."""
-    _add_headings(table, "metric", "engine", "mean", f"difference from {comparison.engines[0]}")
+def _table_by_engine(comparison: Comparison, metrics: Mapping[str, Any]) -> Table:
+    """Return a row for each metric and engine."""
+    table = tables.table("metric", "engine", "mean", f"difference from {comparison.engines[0]}")
     for name, by_engine in metrics.items():
         label, unit = METRICS[name].label, METRICS[name].unit
         for engine, row in by_engine.items():
             first = engine == comparison.engines[0]
-            table.add_row(label if first else "", engine, _mean(row, unit), "" if first else _difference(row, unit))
+            table.add_row(
+                label if first else "", engine, tables.estimate(row, unit), "" if first else _difference(row, unit)
+            )
         for engine in comparison.unsupported:
             table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
-
-
-def _add_headings(table: Table, metric: str, *headings: str) -> None:
-    table.add_column(metric)
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    return table
 
 
 def _runs(comparison: Comparison) -> str:
@@ -82,14 +73,10 @@ def _run_count(runs: int, is_deterministic: bool) -> str:
 
 def _cells(by_engine: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
     (first, *others) = by_engine.values()
-    cells = [_mean(first, unit)]
+    cells = [tables.estimate(first, unit)]
     for row in others:
-        cells += [_mean(row, unit), _difference(row, unit)]
+        cells += [tables.estimate(row, unit), _difference(row, unit)]
     return cells
-
-
-def _mean(row: Mapping[str, Any], unit: str) -> str:
-    return numbers.estimate(row["mean"], row["ci95_low"], row["ci95_high"], unit)
 
 
 def _difference(row: Mapping[str, Any], unit: str) -> str:

@@ -2,61 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from ackclock.cli.terminal import tables
 from ackclock.engines.engine import no_progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 #: Shorter work gets no bar, in seconds.
 MIN_S = 1.0
 
 
-class TimeLeft:
-    """An estimate of the remaining time from the progress so far. `clock` returns seconds."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._first: tuple[float, float] | None = None
-        self._last = (0.0, 0.0)
-
-    def update(self, share: float) -> None:
-        """Record the share that is done now, 0 to 1."""
-        if self._first is None or share > self._last[1]:
-            self._last = (self._clock(), share)
-            self._first = self._first or self._last
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds until all is done; None before the second update."""
-        if self._first is None or self._last == self._first:
-            return None
-        (begun_s, first_share), (last_s, share) = self._first, self._last
-        end_s = last_s + (last_s - begun_s) * (1 - share) / (share - first_share)
-        return max(0.0, end_s - self._clock())
-
-    def __str__(self) -> str:
-        return "-:--:--" if self.left_s is None else str(timedelta(seconds=round(self.left_s)))
-
-
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[float], None]]:
     """Show a bar; yield a function that updates it by the share that is done. Hidden without a terminal."""
-    console = Console(stderr=True, emoji=False, highlight=False)
+    console = tables.console(err=True)
     if not console.is_terminal:
         yield no_progress
         return
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
-    from rich.text import Text
+    with bar(console) as shown:
+        task = shown.add_task(title, total=1.0)
+        yield lambda share: shown.update(task, completed=share)
 
-    left = TimeLeft()
 
-    class Left(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(str(left), style="progress.remaining")
+def bar(console: Console, clock: Callable[[], float] | None = None) -> Progress:
+    """Return a bar whose remaining time follows from the whole time so far."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -64,16 +42,10 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TextColumn("elapsed, left"),
-        Left(),
+        TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=1.0)
-
-        def update(share: float) -> None:
-            left.update(share)
-            bar.update(task, completed=share)
-
-        yield update
+    period_s = math.inf
+    return Progress(*columns, console=console, transient=True, speed_estimate_period=period_s, get_time=clock)
 
 
 @contextmanager

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.cli.terminal import tables
 from ackclock.cli.terminal.progress import progress
 from ackclock.errors import InputError
+from ackclock.experiments.executors import Executor
 from ackclock.figures import numbers
 from ackclock.gallery import ablation_runner, ablations, page, runner
 from ackclock.gallery.ablations import Ablation
@@ -33,11 +36,12 @@ class Settings:
     as_json: bool
     command: str
     force: bool = False
+    executor: Executor | None = None
 
     @property
     def console(self) -> Console:
         """The console for people: standard error if JSON is on standard output."""
-        return Console(emoji=False, highlight=False, stderr=self.as_json)
+        return tables.console(err=self.as_json)
 
     def current_results(self, entries: Sequence[Entry]) -> dict[str, Result]:
         """Return the results of entries that are up to date, by their names."""
@@ -56,6 +60,17 @@ class Settings:
         }
         return {name: result for name, result in results.items() if result}
 
+    def run(self, title: str, make: Callable[..., Result]) -> Result:
+        """Make a result with these settings, below a progress bar."""
+        with progress(title) as report_progress:
+            return make(
+                quick=self.quick,
+                jobs=self.jobs,
+                progress=report_progress,
+                command=self.command,
+                executor=self.executor,
+            )
+
     def print_folder(self, folder: Path, *, is_kept: bool) -> None:
         """Print the folder of a result, and whether it was kept."""
         text = f"kept {folder}: up to date (--force runs it anyway)" if is_kept else f"wrote {folder}"
@@ -68,19 +83,12 @@ def run_entries(entries: Sequence[Entry], settings: Settings, kept: Mapping[str,
         runner.check_folder(settings.out / entry.id)
     for entry in entries:
         folder = settings.out / entry.id
-        result = kept.get(entry.id) or _run_entry(entry, folder, settings)
+        result = kept.get(entry.id) or settings.run(entry.id, partial(runner.run, entry, folder))
         if settings.as_json:
             print(json.dumps({"title": entry.title, **result.as_dict()}, allow_nan=False), flush=True)
         else:
             print_result(entry, result, settings.console)
         settings.print_folder(folder, is_kept=entry.id in kept)
-
-
-def _run_entry(entry: Entry, folder: Path, settings: Settings) -> Result:
-    with progress(entry.id) as report_progress:
-        return runner.run(
-            entry, folder, quick=settings.quick, jobs=settings.jobs, progress=report_progress, command=settings.command
-        )
 
 
 def ablations_of(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Ablation]]:
@@ -99,7 +107,7 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings
         if not of:
             continue
         folder = ablation_runner.place(settings.out, entry)
-        result = kept.get(entry.id) or _run_ablation(entry, of, folder, settings)
+        result = kept.get(entry.id) or settings.run(entry.id, partial(ablation_runner.run, entry, of, folder))
         if settings.as_json:
             rows = [asdict(row) for row in result.rows]
             print(json.dumps({"id": entry.id, "scale": result.scale, "ablations": rows}, allow_nan=False), flush=True)
@@ -109,24 +117,9 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings
         settings.print_folder(folder, is_kept=entry.id in kept)
 
 
-def _run_ablation(entry: Entry, of: Sequence[Ablation], folder: Path, settings: Settings) -> Result:
-    with progress(entry.id) as report_progress:
-        return ablation_runner.run(
-            entry,
-            of,
-            folder,
-            quick=settings.quick,
-            jobs=settings.jobs,
-            progress=report_progress,
-            command=settings.command,
-        )
-
-
 def print_entries(entries: Sequence[Entry]) -> None:
     """Print for each entry its id, title and last verdict at full scale, and the verdicts of its interpretations."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("id", "title", "verdict"):
-        table.add_column(heading)
+    table = tables.table("id", "title", "verdict", left=3)
     for entry in entries:
         last = Result.last(entry.folder / runner.TABLE, entry.id)
         table.add_row(entry.id, Text(entry.title), _verdict(last.verdict if last.rows else "not run yet"))
@@ -134,7 +127,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
             table.add_row(
                 "", Text(f"  interpretation: {reading.name}"), Text(page.outcome(entry, last, reading.name)[0])
             )
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(table)
     console.print("\nackclock reproduce ID runs one.")
 
@@ -173,9 +166,8 @@ def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Co
         if not rows:
             continue
         console.print(Text.assemble("\n", (each.name, "bold"), f": {each.description}"))
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
-        for heading in ("", "engine", "baseline", "with the change", "verdict"):
-            table.add_column(heading)
+        headings = ("", "engine", "baseline", "with the change", "verdict")
+        table = tables.table(*headings, left=5, padding=(0, 2, 0, 0), pad_edge=True, header_style="")
         for row in rows:
             what, _, *others = page.moved(entry, result, each.reading, row)
             table.add_row(*map(Text, (what, *others)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.cli.terminal import tables
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, main
@@ -28,7 +28,7 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
 
     `metrics` is `ackclock.metrics.table(data)`.
     """
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(Text(metrics["scenario"] or "", style="bold"))
     is_single = len(data.plan.flows) == 1
     summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}
@@ -86,10 +86,8 @@ def _timing(runs: list[Mapping[str, Any]]) -> str:
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     title = ", ".join(filter(None, (engine, f"{runs} runs" if runs > 1 else "one run: no intervals")))
-    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric")
-    for heading in ("mean", "95 % interval", "n"):
-        table.add_column(heading, justify="right")
+    headings = ("metric", "mean", "95 % interval", "n")
+    table = tables.table(*headings, title=title, title_justify="left", title_style="")
     for name in main("table"):
         row = summary.get(name, {})
         if row.get("mean") is not None:

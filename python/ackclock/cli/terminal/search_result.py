@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.cli.terminal import tables
 from ackclock.experiments.search.bisection import max_evaluations
 from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.summary_text import sentences
@@ -25,7 +25,7 @@ MAX_ROWS = 60
 
 def print_result(answer: SearchResult) -> None:
     """Print the sentences, the table of settings, and the commands."""
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     for sentence in sentences(answer):
         console.print(Text(sentence))
     console.print(_table(answer))
@@ -48,26 +48,19 @@ def progress_share(answer: SearchResult) -> float:
 
 def _table(answer: SearchResult) -> Table:
     question = answer.question
-    names = [need.metric for need in question.constraints] + [goal.metric for goal in question.objectives]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for key in answer.short_keys:
-        table.add_column(Text(key), justify="right")
-    for name in dict.fromkeys(names):
-        table.add_column(METRICS[name].short or METRICS[name].label, justify="right")
-    table.add_column("n", justify="right")
+    asked = [need.metric for need in question.constraints] + [goal.metric for goal in question.objectives]
+    names = list(dict.fromkeys(asked))
+    headings = [METRICS[name].short or METRICS[name].label for name in names]
+    table = tables.table(*map(Text, answer.short_keys), *headings, "n", left=0)
     table.add_column("verdict")
     short = {
         vary.key: dict(zip(map(label, vary.values), short_labels(vary.values), strict=True)) for vary in question.varied
     }
     for point in answer.points[:MAX_ROWS]:
-        cells = [_cell(point["metrics"][name], METRICS[name].unit) for name in dict.fromkeys(names)]
+        cells = [tables.estimate(point["metrics"][name], METRICS[name].unit) for name in names]
         texts = [Text(short[key][label(value)]) for key, value in point["values"].items()]
         table.add_row(*texts, *cells, str(point["n"]), point["verdict"])
     return table
-
-
-def _cell(summary: dict[str, float | None], unit: str) -> str:
-    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
 
 
 def _commands(answer: SearchResult) -> Iterator[str]:

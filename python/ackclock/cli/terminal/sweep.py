@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock import repr_format
+from ackclock.cli.terminal import tables
 from ackclock.experiments.search.grid import Grid
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.figures import summary_text
@@ -30,12 +32,12 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, criteria: Sequence[str] 
     The table has as many of the main metrics as fit the terminal; metrics that were selected by name are all printed,
     in several tables if need be. The metrics that `grid` judges by (`criteria`) come first.
     """
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(Text(sweep.name, style="bold"))
     points = sweep.points
     counts = {point["n"] for point in points}
-    each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
-    console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
+    each = repr_format.counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
+    console.print(f"{sweep.engine} engine, {repr_format.counted(len(points), 'point')}, {each} each")
     for line in summary_text.phase_sentences(sweep):
         console.print(line)
     names = list(dict.fromkeys([*criteria, *(_selected(sweep) or default_metrics(sweep)[:MAX_COLUMNS])]))
@@ -44,7 +46,7 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, criteria: Sequence[str] 
         console.print(_table(sweep, points, shown, grid))
         names = names[len(shown) :] if _selected(sweep) else []
     if len(points) > MAX_ROWS:
-        console.print(f"… and {_counted(len(points) - MAX_ROWS, 'more point')}: see points.parquet")
+        console.print(f"… and {repr_format.counted(len(points) - MAX_ROWS, 'more point')}: see points.parquet")
 
 
 def _selected(sweep: Sweep) -> list[str]:
@@ -63,11 +65,8 @@ def _fitting(console: Console, names: list[str], table: Callable[[list[str]], Ta
 
 
 def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: Grid | None = None) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for key in short_keys(sweep.axes):
-        table.add_column(Text(key), justify="right")
-    for name in names:
-        table.add_column(METRICS[name].short or METRICS[name].label, justify="right")
+    headings = [METRICS[name].short or METRICS[name].label for name in names]
+    table = tables.table(*map(Text, short_keys(sweep.axes)), *headings, left=0)
     if grid:
         table.add_column("verdict")
     for index, point in enumerate(points[:MAX_ROWS]):
@@ -82,7 +81,3 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: G
 def _verdict(grid: Grid, index: int) -> str:
     """Return the verdict on a point, and "best" for the best of those that meet the requirements."""
     return grid.judgements[index].verdict + (", best" if grid.best != grid.holding and index in grid.best else "")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -5,24 +5,22 @@ What it assumes and where it departs from print is in `docs/concepts/fluid.md`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
-from ackclock.engines.engine import Engine, RequiredResult, RunOptions, unsupported_features
+from ackclock.engines.engine import RequiredResult, RunOptions, VectorisedEngine, cores, unsupported_features
 from ackclock.engines.fluid import plans, replay, routing, tables
 from ackclock.engines.fluid.queues import QUEUES
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
 
-class FluidEngine(Engine):
+class FluidEngine(VectorisedEngine):
     """N flows through queues with loss synchronisation."""
 
     name = "fluid"
-    vectorised = True
     supported_features = (
         frozenset({features.STARTS, features.STOPS, features.SEVERAL_LINKS, features.ROUTED})
         | {features.congestion(name) for name in _core.FLUID_LAWS}
@@ -67,14 +65,10 @@ class FluidEngine(Engine):
 
         inputs = [plans.fluid(routing.laid(plan), samples=around.samples) for plan, _ in runs]
         try:
-            outcomes = _core.fluid_many(inputs, [seed for _, seed in runs], jobs or _cores(), report)
+            outcomes = _core.fluid_many(inputs, [seed for _, seed in runs], jobs or cores(), report)
         except ValueError as error:
             raise InputError(str(error)) from error
         return [
             tables.dataset(plan, seed, outcome, around, self.name)
             for (plan, seed), outcome in zip(runs, outcomes, strict=True)
         ]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Runs a plan with several engines and sets their metrics side by side."""
+"""Run a plan with several engines and set their metrics side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ackclock import engines as offered
-from ackclock import metrics
+from ackclock import metrics, repr_format
 from ackclock.dataset import Dataset, pandas
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
@@ -63,14 +63,21 @@ class Comparison:
         return pandas.frame(self.table)
 
     def __repr__(self) -> str:
-        from ackclock.experiments.compare import reprs
-
-        return reprs.lines(self)
+        runs = "; ".join(f"{name}: {repr_format.counted(len(data.runs), 'run')}" for name, data in self.data.items())
+        note = "differences are to the first"
+        if self.unsupported:
+            note = f"cannot run it: {repr_format.listed(self.unsupported)}"
+        return repr_format.lines(f'Comparison "{self.name}": {repr_format.listed(self.engines)}', runs, note)
 
     def _repr_html_(self) -> str:
-        from ackclock.experiments.compare import reprs
-
-        return reprs.html(self)
+        """Return HTML for a notebook: the main metrics by engine."""
+        heading, *others = repr(self).split("\n")
+        rows = [
+            [METRICS[name].label, *map(_html_cell, metric.iter_rows(named=True))]
+            for name in metrics.main("table")
+            if (metric := self.table.filter(metric=name)).height
+        ]
+        return repr_format.html(heading, others, ["metric", *self.engines], rows)
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -116,6 +123,12 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
     return mean.n, mean.mean, mean.ci95_low, mean.ci95_high, *away
 
 
+def _html_cell(row: Mapping[str, Any]) -> str:
+    from ackclock.figures import numbers
+
+    return numbers.estimate(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[row["metric"]].unit)
+
+
 @checked(
     plan=taken,
     engines=several(arguments.WORD, 'names of engines, such as ["packet", "fluid"]'),
@@ -133,7 +146,7 @@ def compare(
     progress: Progress = no_progress,
     command: str = "",
 ) -> Comparison:
-    """Runs the plan with each engine, and says how their metrics differ from the first one's.
+    """Run the plan with each engine, and report how their metrics differ from the first one's.
 
     A deterministic engine runs once; one that cannot model something in the plan is left out, with its reasons.
 

@@ -35,13 +35,13 @@ OVERLAYS: dict[str, Callable[..., Figure]] = {"cwnd": plots.cwnd, "queue": plots
 
 
 def check(folder: Path) -> None:
-    """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
+    """Raise `InputError` for a folder that holds something else, or cannot be made."""
     result_kind.check(folder, Kind.COMPARISON)
     folders.staging_folder(folder).close()
 
 
 def write(comparison: Comparison, folder: Path, *, report: bool = True, command: str = "") -> None:
-    """Writes everything, whole or not at all; an earlier comparison is replaced.
+    """Write everything, completely or not at all; an earlier comparison is replaced.
 
     The manifest says that `command` was run.
     """

@@ -18,9 +18,10 @@ longest of the short pauses to the shortest of the long ones: any threshold betw
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -81,6 +82,48 @@ class Fitted:
     growth: Interval | None
     loss_rate_exponent: Interval
     gap: Interval | None
+
+    def toml(self, names: Iterable[str]) -> str:
+        """Return the tables `[fluid]` and `[meanfield]`, with comments that say the intervals."""
+        growth, exponent = self.growth, self.loss_rate_exponent
+        weights = f"rate = {self.rate[0]:.4g}" + (f", growth = {growth[0]:.4g}" if growth else "")
+        gap = f"pauses of {_text_of(self.gap)} RTTs separate them" if self.gap else "pauses are of one kind"
+        lines = [
+            f"# ackclock fit {' '.join(names)}",
+            f"# {self.events} loss events in {_counted(self.runs, 'run')}, {self.flows:.3g} flows and "
+            f"{self.lost_p:.3g} lost packets each, one in {self.interval_s:.3g} s; {gap}",
+            f"# share of the flows hit: {_text_of(self.share)}; intervals are of 95 %",
+            "",
+            "[fluid]",
+            f"# loss_weight: {_text_of(self.fluid_loss_weight)}",
+            f'synchronisation = {{ kind = "losses", loss_weight = {self.fluid_loss_weight[0]:.4g} }}',
+            f"# rate: {_text_of(self.rate)}" + (f"; growth: {_text_of(growth)}" if growth else ""),
+            f'loss_assignment = {{ kind = "weighted", {weights} }}',
+            "",
+            "[meanfield]",
+            f"# loss_weight: {_text_of(self.field_loss_weight)}; loss_rate_exponent: {_text_of(exponent)}",
+            f"loss_weight = {self.field_loss_weight[0]:.4g}",
+            f"loss_rate_exponent = {exponent[0]:.4g}",
+            "recovery = false  # loss_weight was fitted for it",
+        ]
+        return "".join(f"{line}\n" for line in lines)
+
+    def as_json(self) -> str:
+        """Return one line of JSON: estimates as {"estimate", "low", "high"}."""
+        named = {
+            name: dict(zip(("estimate", "low", "high"), value, strict=True)) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+        return json.dumps(named) + "\n"
+
+
+def _text_of(interval: Interval) -> str:
+    estimate, low, high = interval
+    return f"{estimate:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:

@@ -1,4 +1,4 @@
-"""Runs settings, with the same seeds each (common random numbers), and judges them; what was run is not run again."""
+"""Run settings with the same seeds each (common random numbers), judge them, and keep the runs for other questions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ackclock import engines, metrics
 from ackclock.errors import UnsupportedError
 from ackclock.experiments import phase_effects, runner
+from ackclock.experiments.executors import Executor
 from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, verdicts
 from ackclock.experiments.search.spec import Question
 from ackclock.metrics.metric import Value
@@ -36,6 +37,7 @@ class Evaluator:
     question: Question
     runs: Runs = field(default_factory=dict)
     jobs: int | None = None
+    executor: Executor | None = None
     until_s: float | None = None
     guesses: bool = False
     report: Callable[[], object] = lambda: None
@@ -44,7 +46,7 @@ class Evaluator:
     done: int = 0
 
     def evaluate(self, number: int) -> Judgement:
-        """Judges a setting, with more seeds as long as it is not decided. Raises `SpentError`."""
+        """Judge a setting, with more seeds as long as it is undecided. Raises `SpentError`."""
         if number not in self.verdicts:
             like = self.same.setdefault(self.question.plan(number).to_json(), number)
             self.verdicts[number] = self._judged(number) if like == number else self.verdicts[like]
@@ -72,7 +74,8 @@ class Evaluator:
         return rows
 
     def _run(self, number: int, seeds: Iterable[int]) -> Iterable[Row]:
-        data = runner.run(self.question.plan(number), self.question.engine, seeds, jobs=self.jobs)
+        plan, engine = self.question.plan(number), self.question.engine
+        data = runner.run(plan, engine, seeds, jobs=self.jobs, executor=self.executor)
         names = self.question.metrics
         rows = [{name: _number(metrics.value(view, name)) for name in names} for view in metrics.runs(data)]
         self.done += len(rows)
@@ -87,14 +90,14 @@ class Evaluator:
 
 
 def check(question: Question, engine: str) -> None:
-    """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
+    """Raise `UnsupportedError` for a question that an engine cannot run."""
     for number in question.checked_first:
         if reasons := engines.unsupported(engines.engine(engine), question.plan(number)):
             raise UnsupportedError(reasons)
 
 
 def check_perturbed(question: Question) -> None:
-    """Refuses a question whose settings have no perturbed runs. Raises `InputError`, `UnsupportedError`."""
+    """Raise `InputError` or `UnsupportedError` for a question whose settings have no perturbed runs."""
     for number in question.checked_first:
         plan = question.plan(number)
         count = question.repeats if engines.engine(question.engine).is_stochastic(plan) else 1

@@ -36,7 +36,7 @@ FIND = "-find-"
 
 
 def check(folder: Path) -> None:
-    """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
+    """Raise `InputError` for a folder that holds something else, or cannot be made."""
     folders.check(folder, Kind.SEARCH)
 
 
@@ -72,7 +72,7 @@ def _runs(folder: Path, question: Question) -> Runs:
 
 
 def write(answer: SearchResult, folder: Path, *, command: str = "", figure: bool = True) -> None:
-    """Writes the answer as far as it is known, whole or not at all; an earlier one is replaced."""
+    """Write the answer as far as it is known, completely or not at all; an earlier one is replaced."""
     result_kind.check(folder, Kind.SEARCH)
     with folders.replace_folder(folder, manifests.is_note(folder)) as new, folders.write_errors(new):
         text = json.dumps(answer.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)

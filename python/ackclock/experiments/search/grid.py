@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.criteria import Constraint, Objective
 from ackclock.experiments.search.evaluator import Row
 from ackclock.experiments.search.hypothesis_test import HOLDS, RISK, UNDECIDED, Judgement, verdicts
-from ackclock.experiments.search.objectives import Objective
 from ackclock.experiments.search.pareto import dominating
 from ackclock.experiments.search.result import NONE
 
@@ -46,14 +44,14 @@ class Grid:
 def judge(
     constraints: Sequence[Constraint], objectives: Sequence[Objective], runs: Sequence[Sequence[Row]], *, exact: bool
 ) -> Grid:
-    """Judges settings by their `runs`; `exact` says that a single run is all there is to know.
+    """Judge settings by their `runs`; `exact` says that a single run is all there is to know.
 
     Each setting has an equal part of the 5 % by which any of the verdicts may be wrong. Raises `InputError` for a
     metric that a run does not have.
     """
     judgements = tuple(_judged(constraints, rows, RISK / len(runs), exact) for rows in runs)
     holding = [place for place, found in enumerate(judgements) if found.holds]
-    costs = {place: tuple(_cost(goal, runs[place]) for goal in objectives) for place in holding}
+    costs = {place: tuple(goal.mean_cost(runs[place]) for goal in objectives) for place in holding}
     return Grid(judgements, tuple(dominating(costs)))
 
 
@@ -61,8 +59,3 @@ def _judged(constraints: Sequence[Constraint], rows: Sequence[Row], risk: float,
     return verdicts(
         constraints, {need.metric: [row[need.metric] for row in rows] for need in constraints}, risk, exact=exact
     )
-
-
-def _cost(goal: Objective, rows: Sequence[Row]) -> float:
-    known = [value for row in rows if (value := row[goal.metric]) is not None]
-    return goal.cost(math.fsum(known) / len(known)) if known else math.inf

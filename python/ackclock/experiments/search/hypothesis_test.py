@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.criteria import Constraint
 from ackclock.metrics import METRICS
 from ackclock.metrics.summary import student_tail
 
@@ -51,7 +51,7 @@ class Judgement:
 def verdicts(
     constraints: Sequence[Constraint], values: Mapping[str, Sequence[float | None]], risk: float, *, exact: bool = False
 ) -> Judgement:
-    """Judges a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
+    """Judge a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
 
     A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
     `InputError` for a metric that a run does not have.

@@ -13,9 +13,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from ackclock.experiments.search.criteria import Objective
 from ackclock.experiments.search.evaluator import Evaluator, Row
 from ackclock.experiments.search.hypothesis_test import chance
-from ackclock.experiments.search.objectives import Objective
 from ackclock.figures.summary_text import MIN_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.
@@ -43,12 +43,8 @@ def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
 
 
 def _costs(objectives: Sequence[Objective], rows: Sequence[Row]) -> Costs:
-    return [_objective_costs([row[goal.metric] for row in rows], goal) for goal in objectives]
-
-
-def _objective_costs(values: Sequence[float | None], goal: Objective) -> list[float] | None:
-    known = [goal.cost(value) for value in values if value is not None]
-    return known if len(known) == len(values) else None
+    known = [goal.costs(rows) for goal in objectives]
+    return [costs if len(costs) == len(rows) else None for costs in known]
 
 
 def _better(one: list[float] | None, other: list[float] | None) -> list[float] | None:

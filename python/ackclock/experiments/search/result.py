@@ -124,12 +124,12 @@ class SearchResult:
 
     def as_good(self) -> list[int]:
         """The settings that the best one is not clearly better than by the first goal: pairs of the same seeds tell."""
-        question, best = self.question, self.best
-        if best is None or len(question.objectives) != 1:
+        objectives, best = self.question.objectives, self.best
+        if best is None or len(objectives) != 1:
             return []
-        own = costs(question, self.runs[best])
+        own = objectives[0].costs(self.runs[best])
         others = [number for number, found in self.verdicts.items() if found.holds and number != best]
-        return sorted(number for number in others if not _clearly(costs(question, self.runs[number]), own))
+        return sorted(number for number in others if not _clearly(objectives[0].costs(self.runs[number]), own))
 
     def before(self) -> int | None:
         """The nearest setting that was looked at before the best one, from the end that is looked for."""
@@ -152,12 +152,6 @@ class SearchResult:
 def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
     """The metrics of some runs."""
     return {name: metrics.summarise([row[name] for row in rows], 0.0, METRICS[name].maximum) for name in names}
-
-
-def costs(question: Question, rows: Sequence[Row]) -> list[float]:
-    """Return the first objective of each run that has its metric, as a cost."""
-    goal = question.objectives[0]
-    return [goal.cost(value) for row in rows if (value := row[goal.metric]) is not None]
 
 
 def _clearly(others: Sequence[float], own: Sequence[float]) -> bool:

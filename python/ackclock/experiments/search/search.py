@@ -1,4 +1,4 @@
-"""Finds the setting that a question asks for."""
+"""Search for the setting that a question asks for."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from statistics import median
 
+from ackclock import engines
+from ackclock.errors import AckclockError
+from ackclock.experiments.executors import Executor
 from ackclock.experiments.search.bisection import Frontier, Minimum, first_feasible
 from ackclock.experiments.search.evaluator import Evaluator, Row, Runs, SpentError, check
 from ackclock.experiments.search.hypothesis_test import RISK, UNDECIDED, Judgement, measured, verdicts
 from ackclock.experiments.search.pareto import covered, dominating
 from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.spec import Question
-from ackclock.experiments.search.surrogate import Proposer
+
+#: Engines that are much faster than the packet engine and guess where to begin, the better one first.
+CHEAP = ("fluid", "theory")
 
 #: Runs of another engine that confirm a result.
 CONFIRMING = 4
@@ -25,15 +31,17 @@ def find(
     *,
     runs: Runs | None = None,
     jobs: int | None = None,
+    executor: Executor | None = None,
     budget_s: float | None = None,
     tell: Callable[[SearchResult], object] = lambda _: None,
 ) -> SearchResult:
-    """Answers a question: the same one and seed give the same answer, however often it was interrupted.
+    """Answer a question: the same one and seed give the same answer, however often it was interrupted.
 
     Args:
         question: what is asked.
         runs: those that an earlier call made; they are not run again.
         jobs: runs at a time; by default one for each core.
+        executor: makes the runs elsewhere; by default they are made in this process.
         budget_s: after this time, and the first runs, none begin any more, and the answer is incomplete.
         tell: called after each setting with what is known so far.
 
@@ -45,7 +53,7 @@ def find(
     check(question, question.engine)
     begun_s = _cpu_s()
     until_s = None if budget_s is None else time.monotonic() + budget_s
-    evaluator = Evaluator(question, dict(runs or {}), jobs, until_s)
+    evaluator = Evaluator(question, dict(runs or {}), jobs, executor, until_s)
     ends: dict[int, int | None] = {}
 
     def current(*, complete: bool = False) -> SearchResult:
@@ -64,16 +72,20 @@ def find(
     return current(complete=True)
 
 
-def confirm(answer: SearchResult, engine: str, *, jobs: int | None = None) -> SearchResult:
-    """Asks another engine whether the best setting meets the needs that it can measure. Raises as `find`."""
+def confirm(
+    answer: SearchResult, engine: str, *, jobs: int | None = None, executor: Executor | None = None
+) -> SearchResult:
+    """Check with another engine whether the best setting meets the constraints it can measure. Raises as `find`."""
     if answer.best is None:
         return answer
     question, begun_s = replace(answer.question, engine=engine, repeats=CONFIRMING), _cpu_s()
-    found, rows = _rerun(question, answer.best, CONFIRMING, jobs)
+    found, rows = _rerun(Evaluator(question, jobs=jobs, executor=executor), answer.best, CONFIRMING)
     return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
 
 
-def compare_perturbed(answer: SearchResult, *, jobs: int | None = None) -> SearchResult:
+def compare_perturbed(
+    answer: SearchResult, *, jobs: int | None = None, executor: Executor | None = None
+) -> SearchResult:
     """Make perturbed runs of the best setting with the seeds that it had: whether the answer hangs on a coincidence.
 
     Raises as `find`.
@@ -81,14 +93,14 @@ def compare_perturbed(answer: SearchResult, *, jobs: int | None = None) -> Searc
     if answer.best is None:
         return answer
     question, begun_s = replace(answer.question, perturbed=True), _cpu_s()
-    found, rows = _rerun(question, answer.best, len(answer.runs[answer.best]), jobs)
+    found, rows = _rerun(Evaluator(question, jobs=jobs, executor=executor), answer.best, len(answer.runs[answer.best]))
     return answer.with_perturbed(found, rows, _cpu_s() - begun_s)
 
 
-def _rerun(question: Question, number: int, count: int, jobs: int | None) -> tuple[Judgement, list[Row]]:
+def _rerun(evaluator: Evaluator, number: int, count: int) -> tuple[Judgement, list[Row]]:
     """A setting that is run otherwise than it was found: what the needs that can be measured there say of it."""
-    rows = Evaluator(question, jobs=jobs).rows(number, count)
-    constraints = measured(question.constraints, rows)
+    rows = evaluator.rows(number, count)
+    constraints = measured(evaluator.question.constraints, rows)
     values = {need.metric: [row[need.metric] for row in rows] for need in constraints}
     return verdicts(constraints, values, RISK) if constraints else Judgement(UNDECIDED, frozenset(), len(rows)), rows
 
@@ -106,10 +118,10 @@ def _search(evaluator: Evaluator, ends: dict[int, int | None]) -> None:
             question.rows, question.row, evaluator.evaluate, lambda low, high: covered(evaluator, low, high)
         ).find()
         return
-    proposer = Proposer(question)
+    surrogate = Surrogate(question)
     for row in range(question.rows):
         if question.end is not None:
-            ends[row] = _end(evaluator, proposer, row)
+            ends[row] = _end(evaluator, surrogate, row)
         elif question.refines:
             Minimum(question.row, lambda place, row=row: _cost(evaluator, question.number(row, place))).find()  # type: ignore[misc]
         else:
@@ -117,28 +129,61 @@ def _search(evaluator: Evaluator, ends: dict[int, int | None]) -> None:
                 evaluator.evaluate(question.number(row, place))
 
 
-def _end(evaluator: Evaluator, proposer: Proposer, row: int) -> int | None:
+def _end(evaluator: Evaluator, surrogate: Surrogate, row: int) -> int | None:
     """The first setting of a row that meets all needs, from the end that is looked for."""
     question = evaluator.question
-    place = first_feasible(question.row, lambda at: evaluator.evaluate(question.number(row, at)), proposer.guess(row))
-    proposer.learn(row, place)
+    place = first_feasible(question.row, lambda at: evaluator.evaluate(question.number(row, at)), surrogate.guess(row))
+    surrogate.learn(row, place)
     return None if place is None else question.number(row, place)
 
 
+@dataclass
+class Surrogate:
+    """Surrogate search: a cheap engine guesses where to evaluate first in a row.
+
+    Each guess is corrected by how far the guesses before it were off.
+    """
+
+    question: Question
+    off: list[int] = field(default_factory=list)
+    proposed: dict[int, int] = field(default_factory=dict)
+
+    def guess(self, row: int) -> int | None:
+        """Return the index in a row of settings to evaluate first; None if no cheap engine has a guess."""
+        found = next((place for name in CHEAP if (place := self._value(name, row)) is not None), None)
+        if found is None:
+            return None
+        self.proposed[row] = found
+        return min(max(found + round(median(self.off or [0])), 1), self.question.row - 2)
+
+    def learn(self, row: int, place: int | None) -> None:
+        """Record how far the guess was from the result."""
+        if place is not None and row in self.proposed:
+            self.off.append(place - self.proposed[row])
+
+    def _value(self, engine: str, row: int) -> int | None:
+        if engine == self.question.engine or self._is_unsupported(engine, row):
+            return None
+        cheap = Evaluator(replace(self.question, engine=engine, repeats=1), guesses=True)
+        try:
+            return first_feasible(self.question.row, lambda place: cheap.evaluate(self.question.number(row, place)))
+        except AckclockError:  # a metric that the engine does not model, or a setting beyond it
+            return None
+
+    def _is_unsupported(self, engine: str, row: int) -> bool:
+        plan = self.question.point(self.question.number(row, 0)).plan
+        return bool(engines.engine(engine).unsupported(plan))
+
+
 def _cost(evaluator: Evaluator, number: int) -> float:
-    """Return the cost of a setting; infinite if it does not meet the constraints."""
+    """Return the cost of a setting by the first objective; infinite if it does not meet the constraints."""
     if not evaluator.evaluate(number).holds:
         return math.inf
-    return _costs(evaluator.question, evaluator.runs[number])[0]
+    return evaluator.question.objectives[0].mean_cost(evaluator.runs[number])
 
 
 def _costs(question: Question, rows: list[Row]) -> tuple[float, ...]:
-    """The means of the goals' metrics, the smaller the better."""
-    means = [[value for row in rows if (value := row[goal.metric]) is not None] for goal in question.objectives]
-    return tuple(
-        goal.cost(math.fsum(found) / len(found)) if found else math.inf
-        for goal, found in zip(question.objectives, means, strict=True)
-    )
+    return tuple(goal.mean_cost(rows) for goal in question.objectives)
 
 
 def _frontier(current: SearchResult) -> tuple[int, ...]:

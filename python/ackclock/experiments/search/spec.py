@@ -1,4 +1,4 @@
-"""A question: a scenario, the settings that come into question, what is needed, and which setting is the best."""
+"""A question: a scenario, its candidate settings, the constraints, and the objectives that rank settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
-from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.criteria import Constraint, Objective
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
-from ackclock.experiments.search.objectives import Objective
 from ackclock.metrics import main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
@@ -163,7 +162,7 @@ def question(
     seed: int = 1,
     repeats: int = SAMPLE_SIZES[-1],
 ) -> Question:
-    """Puts a question together. Raises `InputError` for one that has no answer."""
+    """Build a question. Raises `InputError` for one that has no answer."""
     if loaded.sweep is not None:
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
     if not constraints and not objectives:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 
 from ackclock.experiments.search import hypothesis_test
-from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.criteria import Constraint
 from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
 from ackclock.experiments.search.result import NONE, SearchResult, summary
 from ackclock.experiments.search.spec import Question

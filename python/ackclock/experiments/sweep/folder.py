@@ -52,7 +52,7 @@ class Parts:
     """A sweep's folder, open for writing. Use it in a `with` block."""
 
     def __init__(self, folder: Path, order: SweepSpec, *, command: str = "", restart: bool = False) -> None:
-        """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
+        """Begin a sweep or resume one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
         with folders.write_errors(folder):
@@ -76,7 +76,7 @@ class Parts:
         self._lock.close()
 
     def add(self, rows: Rows) -> None:
-        """Keeps the rows of some runs; writes a part when it is time."""
+        """Keep the rows of some runs; write a part when it is time."""
         self._waiting.append(rows)
         now_s = time.monotonic()
         due_s = max(PART_S, PART_SHARE * (now_s - self._begun_s))
@@ -84,7 +84,7 @@ class Parts:
             self.write()
 
     def take(self, found: Manifest) -> None:
-        """Takes over all parts of another sweep's folder, byte by byte. Its runs are not those of any part here."""
+        """Copy all parts of another sweep's folder. Its runs are not those of any part here."""
         before = {number for name in found.files if (number := _number(name)) is not None}
         numbers = {number: self._following + place for place, number in enumerate(sorted(before))}
         for name, known in found.files.items():
@@ -98,7 +98,7 @@ class Parts:
         self._list()
 
     def write(self) -> None:
-        """Writes what waits as a part, whole or not at all. Raises `InputError` if it cannot be written."""
+        """Write the waiting rows as a part, completely or not at all. Raises `InputError` if it cannot be written."""
         if not self._waiting:
             return
         tables = {table: pl.concat([rows[table] for rows in self._waiting]) for table in self._waiting[0]}
@@ -108,7 +108,7 @@ class Parts:
         self._waiting, self._written_s = [], time.monotonic()
 
     def finish(self, points: pl.DataFrame) -> None:
-        """Writes the table of the whole sweep."""
+        """Write the table of the whole sweep."""
         self._write({POINTS: points})
 
     def _write(self, tables: Rows) -> None:
@@ -125,7 +125,7 @@ class Parts:
         self._put(name, lambda new: rows.rechunk().write_parquet(new, compression="zstd"))
 
     def _list(self) -> None:
-        """Writes the manifest."""
+        """Write the manifest."""
         self._put(MANIFEST, lambda new: new.write_bytes(manifests.content(self._about, self._files)))
 
     def _put(self, name: str, write: Callable[[Path], object]) -> None:
@@ -170,7 +170,7 @@ class Parts:
 
 
 def extend_manifest(folder: Path, more: Mapping[str, Any]) -> None:
-    """Puts more into the manifest of a sweep that is finished. Raises `InputError` if it cannot be written."""
+    """Extend the manifest of a finished sweep. Raises `InputError` if it cannot be written."""
     found = read_manifest(folder)
     content = manifests.content({**found.about, **more}, found.files)
     folders.atomic_write(folder / MANIFEST, lambda new: new.write_bytes(content))
@@ -209,7 +209,7 @@ def _about(order: SweepSpec, command: str) -> dict[str, Any]:
 
 
 def _locked(folder: Path) -> IO[str]:
-    """Held until it is closed, or the process ends."""
+    """Lock a folder until the returned file is closed, or the process ends."""
     lock = (folder / LOCK).open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -226,7 +226,7 @@ def _number(name: str) -> int | None:
 
 
 def _empty(folder: Path) -> None:
-    """Removes an earlier sweep, the manifest last; what else a user keeps there stays."""
+    """Remove an earlier sweep, the manifest last; other files of the user stay."""
     for path in folder.glob("*.parquet"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (folder / MANIFEST).unlink(missing_ok=True)

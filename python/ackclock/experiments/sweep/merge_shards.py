@@ -1,4 +1,4 @@
-"""Joins the shards of a sweep into the folder of the whole.
+"""Join the shards of a sweep into the folder of the whole.
 
 Parts are taken over as they are. The table of the whole sweep is made of them anew, so it has the bytes of a sweep that
 one process ran from the first point to the last.
@@ -29,7 +29,7 @@ MAX_NAMED = 10
 def merge(
     given: Iterable[Path | str], out: Path | str, *, progress: Progress = no_progress, command: str = ""
 ) -> Sweep:
-    """Joins the folders of all shards of a sweep into the folder `out`, which appears whole or not at all.
+    """Join the folders of all shards of a sweep into the folder `out`, which appears completely or not at all.
 
     Args:
         given: folders that `ackclock sweep … --shard K/N` has written, all of one sweep, in any order.
@@ -120,13 +120,13 @@ def _order(first: Manifest) -> SweepSpec:
 
 
 def _check_files(shard: Manifest) -> None:
-    """Raises `InputError` for a file that is not as it was written."""
+    """Raise `InputError` for a file that is not as it was written."""
     for name, what in shard.problems().items():
         raise InputError(f"{shard.folder / name}: {what}; expected a sound shard: run it again")
 
 
 def _check_out(out: Path, order: SweepSpec) -> None:
-    """Refuses a folder that holds another sweep, as a sweep itself does."""
+    """Raise `InputError` for a folder that holds another sweep, as a sweep itself does."""
     folders.check(out, Kind.SWEEP)
     if result_kind.kind(out) is Kind.SWEEP and (
         differs := different(read_manifest(out).about["sweep"], order.identity())

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock import metrics
+from ackclock import metrics, repr_format
 from ackclock.dataset import pandas
 from ackclock.dataset.manifests import PLACES, POINTS, RUNS
 from ackclock.errors import InputError
@@ -20,12 +20,15 @@ from ackclock.experiments.sweep.folder import Parts
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.input.source import Source
-from ackclock.metrics import METRICS, Summary
+from ackclock.metrics import METRICS, Summary, main
 from ackclock.metrics.protocols import PHASE
 from ackclock.scenario import planning, points, swept_quantities
 from ackclock.scenario.points import Axis
 from ackclock.scenario.swept_quantities import NumericColumn
 from ackclock.system import files
+
+#: Points, and metrics, of a notebook's table.
+MAX_ROWS, MAX_METRICS = 60, 6
 
 
 @dataclass(frozen=True)
@@ -77,14 +80,35 @@ class Sweep:
         return pandas.frame(self.table if table is None else self.scan(table).collect())
 
     def __repr__(self) -> str:
-        from ackclock.experiments.sweep import reprs
-
-        return reprs.lines(self)
+        runs, count = self.table.height, self.table["point"].n_unique()
+        sizes = f"{repr_format.counted(count, 'point')}, {repr_format.counted(runs, 'run')}"
+        swept = "; ".join(f"{axis.key}: {repr_format.listed(map(points.label, axis.values))}" for axis in self.axes)
+        table = f"table: {runs:,} rows, {self.table.width} columns; folder {self.folder}"
+        title = f'Sweep "{self.name}": engine {self.engine}, {sizes}'
+        return repr_format.lines(title, swept or "nothing swept", table)
 
     def _repr_html_(self) -> str:
-        from ackclock.experiments.sweep import reprs
+        """Return HTML for a notebook: the summary in sentences, and the means at each point."""
+        from ackclock.figures import summary_text, sweep_axes
 
-        return reprs.html(self)
+        names = self._html_metrics()
+        rows = [
+            [
+                *sweep_axes.values_of(self, point),
+                *(summary_text.estimate(point["summary"][name], name) for name in names),
+            ]
+            for point in self.points[:MAX_ROWS]
+        ]
+        left = len(self.points) - len(rows)
+        more = [f"The table has the first {len(rows)} points; {left:,} more are in .points"] if left else []
+        heads = [*points.short_keys(self.axes), *(METRICS[name].label for name in names)]
+        return repr_format.html(repr(self).split("\n")[0], [*summary_text.sweep_sentences(self), *more], heads, rows)
+
+    def _html_metrics(self) -> list[str]:
+        """Return the requested metrics, or the main ones, that have a value."""
+        scalars = [name for name in self.metrics if not METRICS[name].per_flow]
+        chosen = scalars if len(scalars) <= MAX_METRICS else [name for name in main("column") if name in scalars]
+        return [name for name in chosen if any(point["summary"][name]["n"] for point in self.points)][:MAX_METRICS]
 
     @cached_property
     def points(self) -> list[dict[str, Any]]:
@@ -134,7 +158,7 @@ class Sweep:
 
 
 def finish(opened: Parts, loaded: planning.Loaded) -> Sweep:
-    """Writes the table of a sweep whose runs are all there, and returns the sweep."""
+    """Write the table of a sweep whose runs are all there, and return the sweep."""
     folder = opened.folder
     found = parts.scan(folder, RUNS, parts.read_manifest(folder).files).collect().sort("run")
     axes = loaded.sweep.axes if loaded.sweep else ()

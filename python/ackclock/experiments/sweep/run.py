@@ -1,26 +1,29 @@
-"""Runs a sweep, or what is left of it, into a folder."""
+"""Run a sweep, or what is left of it, into a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import random
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ackclock import engines
 from ackclock.dataset import folders
-from ackclock.engines.engine import Progress, no_progress
+from ackclock.engines.engine import Progress, cores, no_progress
 from ackclock.errors import InputError
-from ackclock.experiments import runner
-from ackclock.experiments.cluster.target import Place, place
-from ackclock.experiments.cost import Cost, cost
-from ackclock.experiments.sweep import check, designs, executor, perturbed, result, shards, weights
+from ackclock.experiments import cluster as clusters
+from ackclock.experiments import phase_effects, pilot
+from ackclock.experiments.cluster import Target
+from ackclock.experiments.pilot import Forecast
+from ackclock.experiments.sweep import designs, executor, result, shards
 from ackclock.experiments.sweep import spec as orders
-from ackclock.experiments.sweep.folder import Parts
+from ackclock.experiments.sweep.folder import Parts, extend_manifest
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.experiments.sweep.runs import GOLDEN, Runs
+from ackclock.experiments.sweep.runs import Runs
 from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
+from ackclock.metrics.protocols import PHASE
 from ackclock.plan import Plan
 from ackclock.scenario import coerce
 from ackclock.scenario.coerce import Accepted, taken
@@ -54,7 +57,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     progress: Progress = no_progress,
     command: str = "",
 ) -> Sweep:
-    """Runs every point of the scenario's `[sweep]` with every seed, and returns the table of all runs.
+    """Run every point of the scenario's `[sweep]` with every seed, and return the table of all runs.
 
     Runs of this sweep that the folder `out` already has are not repeated, so the same call resumes an interrupted one.
     The runs are made in separate processes: in a script, call it under `if __name__ == "__main__":`.
@@ -78,8 +81,8 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         command: the command recorded in the manifest.
 
     Raises:
-        ScenarioError: the mistakes of all points. Of more than 3,000 points, some are checked before anything runs
-            (`ackclock.scenario.covering_array`), the others in the first minutes; what was done before is kept.
+        ScenarioError: the mistakes of all points. Of more than 3,000 points, a sample is checked before anything
+            runs, each other one when it is its turn; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
         InputError: an unknown engine or metric, no metric at all, invalid seeds, or a folder that holds
             something else.
@@ -98,12 +101,12 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         design=design,
         perturb=perturb,
     )
-    there = place(scheduler, cluster)
-    return replace(job, jobs=jobs, restart=restart, command=command, place=there).perform(progress)
+    target = clusters.target(scheduler, cluster)
+    return replace(job, jobs=jobs, restart=restart, command=command, target=target).perform(progress)
 
 
-#: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
-MAX_COSTED = 200
+#: Number of points that have pilots for a forecast.
+MAX_PILOTS = 16
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class Job:
     jobs: int | None = None
     restart: bool = False
     command: str = ""
-    place: Place | None = None
+    target: Target | None = None
     perturbed: Job | None = None
 
     @property
@@ -131,20 +134,19 @@ class Job:
         return list(self.runs.points)
 
     def checked_plans(self) -> list[Plan]:
-        """The plans of the points that are looked at before anything runs."""
-        return [point.plan for point in self.loaded.points(self.loaded.covering())]
+        """Return the plans of the points that are checked before anything runs."""
+        return [point.plan for point in self.loaded.points(self.loaded.sample())]
 
-    def costs(self) -> Iterator[tuple[Cost, int]]:
-        """Yield the cost of a run at some points, spread over the sweep, and how many runs each represents."""
-        count = self.loaded.count
-        chosen = range(count) if count <= MAX_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MAX_COSTED)]
-        for done, number in enumerate(chosen):
-            found = cost(self.loaded.point(number).plan, self.spec.engine)
-            runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
-            yield found.in_sweep(samples=self.spec.samples), runs if self.perturbed is None else 2 * runs
+    def forecast(self) -> Forecast:
+        """Estimate the sweep from pilots at some of its points."""
+        points = self.points
+        numbers = random.Random(0).sample(points, min(MAX_PILOTS, len(points)))
+        pairs = ((self.loaded.point(number).plan, self.spec.engine) for number in numbers)
+        runs = len(self.runs) * (1 if self.perturbed is None else 2)
+        return pilot.of_sweep(pairs, runs, self.jobs, names=self.spec.metrics, tables=self.spec.tables)
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
-        """Runs what is left. `progress` is called with the share of the work that is done."""
+        """Run what is left. `progress` is called with the share of the runs that is done."""
         if self.out is not None:
             return self._checked(self.out, progress)
         own = folders.temporary_folder()
@@ -155,9 +157,16 @@ class Job:
         if self.perturbed is None:
             return self._performed(folder, progress)
         done = self._performed(folder, lambda share: progress(share / 2))
-        twin = replace(self.perturbed, jobs=self.jobs, restart=self.restart, command=self.command, place=self.place)
-        other = twin._performed(perturbed.perturbed_folder(folder), lambda share: progress((1 + share) / 2))
-        return perturbed.with_perturbed(done, other)
+        twin = replace(self.perturbed, jobs=self.jobs, restart=self.restart, command=self.command, target=self.target)
+        other_folder = folder.with_name(f"{folder.name}-twin")
+        other = twin._performed(other_folder, lambda share: progress((1 + share) / 2))
+        noisy = {point["point"]: point["summary"] for point in other.points}
+        effects = {
+            str(point["point"]): phase_effects.compared(point["summary"], noisy[point["point"]])
+            for point in done.points
+        }
+        extend_manifest(done.folder, {PHASE: effects})
+        return replace(result.read(done.folder), keep=done.keep)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.spec, command=self.command, restart=self.restart) as parts:
@@ -168,15 +177,20 @@ class Job:
             return result.finish(parts, self.loaded)
 
     def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
-        of_points, mixed = weights.of_points(self.loaded, self.spec.engine), left.mixed()
-        waiting = of_points[mixed.point_numbers]
-        there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
+        done = 1.0 - len(left) / len(self.runs)
         is_alone = engines.engine(self.spec.engine).exclusive(self.loaded.point(0).plan)
-        if is_alone and self.place is not None:
-            raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
-        tasks = executor.Tasks(mixed, waiting, 1 if is_alone else self.jobs or runner.cores())
-        with check.checking(self.loaded, self.spec, left, progress) as tell:
-            executor.run_all(self.spec, tasks, parts, lambda share: tell(there + share * (1.0 - there)), self.place)
+        if is_alone and self.target is not None:
+            raise InputError(
+                f"{self.target.option}: found a testbed, whose hosts have one network; expected it without"
+            )
+        executor.run_all(
+            self.spec,
+            left.mixed(),
+            parts,
+            lambda share: progress(done + share * (1.0 - done)),
+            jobs=1 if is_alone else self.jobs or cores(),
+            target=self.target,
+        )
 
 
 @checked(
@@ -205,7 +219,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     perturb: bool = False,
     progress: Progress = no_progress,
 ) -> Job:
-    """Checks a sweep, up to `planning.MAX_CHECKED` points of it; runs nothing.
+    """Check a sweep, up to `planning.MAX_CHECKED` points of it; run nothing.
 
     Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
     """
@@ -230,6 +244,6 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     place = None if out is None else Path(out)
     twin = None
     if perturb:
-        noisy = perturbed.order(order)
+        noisy = orders.perturbed(order)
         twin = Job(scenario, noisy, orders.runs(scenario, noisy, lambda share: progress(share / 2)), None)
     return Job(scenario, order, orders.runs(scenario, order, progress), place, perturbed=twin)

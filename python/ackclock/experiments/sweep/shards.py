@@ -1,4 +1,4 @@
-"""Parts of a sweep that know nothing of each other: each machine runs one, and `merging` joins them.
+"""Independent parts of a sweep: each machine runs one, and `merge_shards` joins them.
 
 Which points are in a shard follows from the number of points alone, so machines need not agree on anything.
 """
@@ -35,7 +35,7 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def check(self, points: int) -> None:
-        """Raises `InputError` if a sweep of so many points has no such parts."""
+        """Raise `InputError` if a sweep of so many points has no such parts."""
         if self.count > points:
             has = f"{points:,} points" if points > 1 else "one point"
             raise InputError(f"shard: found {self} of a sweep of {has}; expected no more shards than points")

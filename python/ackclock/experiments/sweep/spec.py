@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from ackclock import _core, engines
-from ackclock.engines.engine import Progress, no_progress
+from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.sweep import designs, shards
 from ackclock.experiments.sweep.runs import Runs
 from ackclock.experiments.sweep.shards import Shard
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, full_name
+from ackclock.metrics import METRICS, full_name, main
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded, Point
@@ -30,7 +30,7 @@ SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions"
 #: Most runs of a sweep.
 MAX_RUNS = 10_000_000
 
-#: Progress is told after so many points.
+#: Number of points between two reports of progress.
 POINTS_PER_CHECK = 100
 
 
@@ -95,9 +95,14 @@ class SweepSpec:
         loaded = planning.loads(self.text, self.name).only(self.where).on(self.kernel, self.ssh_config)
         return replace(loaded, module=self.module)
 
-    def plan(self, point: Point) -> Plan:
-        """Return the plan of a point."""
-        return phase_effects.perturbed(point.plan) if self.perturbed else point.plan
+
+def perturbed(order: SweepSpec) -> SweepSpec:
+    """Return the spec of the perturbed runs. Raises `InputError` for a part of a sweep, or unsuitable metrics."""
+    if order.shard is not None:
+        raise InputError("--perturb: found --shard beside it; expected the whole sweep")
+    if not set(order.metrics) & set(main("table")):
+        raise InputError(f"--perturb: found none of the main metrics; expected one of {', '.join(main('table'))}")
+    return replace(order, perturbed=True)
 
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
@@ -111,15 +116,14 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def runs(loaded: Loaded, order: SweepSpec, progress: Progress = no_progress) -> Runs:
-    """Every run, of the order's shard; one per point where the engine is deterministic.
+    """Return every run of the order's shard; one per point where the engine is deterministic.
 
-    Of more than `planning.MAX_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
-    these have one set of seeds, so have all. The others are checked while the sweep runs (`check`). `progress` is
-    called with the share of these points that has been checked. Raises `ScenarioError` with the mistakes of these
-    points, `UnsupportedError`, `InputError`.
+    Of more than `planning.MAX_CHECKED` points a sample is checked; if its points have one set of seeds, so have all.
+    The other points are checked when they are dealt out (`worker`). `progress` is called with the share of the checks
+    that is done. Raises `ScenarioError` with the mistakes of these points, `UnsupportedError`, `InputError`.
     """
     count = loaded.count
-    seeds = _seeds(loaded, order, loaded.covering(), progress)
+    seeds = _seeds(loaded, order, loaded.sample(), progress)
     if len(seeds) < count:
         different = set(seeds)
         seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
@@ -142,18 +146,17 @@ def _chosen(every: Runs, loaded: Loaded, order: SweepSpec) -> Runs:
 
 
 def _seeds(loaded: Loaded, order: SweepSpec, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:
-    """The seeds of these points, each set once in memory. Raises as `runs` does."""
+    """Return the seeds of these points, each set once in memory. Raises as `runs` does."""
     engine = engines.engine(order.engine)
     reasons: dict[Unsupported, None] = {}
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     found = []
     for done, point in enumerate(loaded.points(numbers)):
-        reasons.update(dict.fromkeys(engines.unsupported(engine, point.plan)))
-        engines.check_inputs(engine, point.plan)
-        seeds = point.plan.seeds if order.seeds is None else order.seeds
-        own = seeds if engine.is_stochastic(point.plan) else seeds[:1]
-        if order.perturbed:
-            phase_effects.check(replace(point.plan, seeds=own), order.engine)
+        try:
+            checked_plan(engine, order, point)
+        except UnsupportedError as error:
+            reasons.update(dict.fromkeys(error.reasons))
+        own = _seeds_of(engine, order, point)
         found.append(known.setdefault(own, own))
         if done % POINTS_PER_CHECK == 0:
             progress(done / len(numbers))
@@ -162,11 +165,25 @@ def _seeds(loaded: Loaded, order: SweepSpec, numbers: Sequence[int], progress: P
     return found
 
 
-def check(loaded: Loaded, order: SweepSpec, number: int) -> None:
-    """One point. Raises `ScenarioError` with its mistakes, `UnsupportedError`, `InputError`."""
-    _seeds(loaded, order, [number], no_progress)
+def _seeds_of(engine: Engine, order: SweepSpec, point: Point) -> tuple[int, ...]:
+    seeds = point.plan.seeds if order.seeds is None else order.seeds
+    return seeds if engine.is_stochastic(point.plan) else seeds[:1]
+
+
+def checked_plan(engine: Engine, order: SweepSpec, point: Point) -> Plan:
+    """Return the plan of a point, or of its perturbed run, that the engine can run.
+
+    Raises `UnsupportedError` with what it cannot model, `InputError` for missing results that the plan needs.
+    """
+    if reasons := engines.unsupported(engine, point.plan):
+        raise UnsupportedError(reasons)
+    engines.check_inputs(engine, point.plan)
+    if not order.perturbed:
+        return point.plan
+    phase_effects.check(replace(point.plan, seeds=_seeds_of(engine, order, point)), order.engine)
+    return phase_effects.perturbed(point.plan)
 
 
 def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:
-    """In which of the values of `Order.identity` two sweeps differ."""
+    """Return the keys of `SweepSpec.identity` in which two sweeps differ."""
     return [key for key, value in wanted.items() if found.get(key) != value]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +27,16 @@ from ackclock.plan import (
     TrafficPlan,
 )
 from ackclock.scenario import points, scenario
-from ackclock.scenario.covering_array import covering
 from ackclock.scenario.options import OPTIONS
 from ackclock.scenario.overrides import rewritten, without_file
-from ackclock.scenario.planning.changes import change_plans
-from ackclock.scenario.planning.flows import flow_plans
+from ackclock.scenario.planning.changes import change_plans, vantages
+from ackclock.scenario.planning.flows import flow_plans, spread
 from ackclock.scenario.planning.groups import datagram_group, group_plan
-from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
-from ackclock.scenario.planning.spread import spread
-from ackclock.scenario.planning.vantages import vantages
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.network import Drawing, Hosts, Link, Way
 from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
 from ackclock.scenario.traffic.flows import Transfers
-from ackclock.scenario.validated_parts import Pieces
 
 #: The option that says where a testbed is, and the kernel that is its hosts'.
 TESTBED, HOSTS = "testbed", "hosts"
@@ -52,9 +48,9 @@ FEW_LINKS = 16
 #: A sweep is given up after so many different mistakes.
 MAX_PROBLEMS = 20
 
-#: Limit of a sweep's points that are all checked before it begins, which takes less than a second. Of more points a
-#: covering array is checked first, and the others while the sweep runs.
-MAX_CHECKED = 3_000
+#: Limit of a sweep's points that are all checked before it begins, which takes about two seconds. Of more points a
+#: sample is checked first: about `SAMPLED` points at random, and as many with each value of each key.
+MAX_CHECKED, SAMPLED = 3_000, 500
 
 _NUMBER = arguments.integer(0, points.MAX_POINTS - 1)
 
@@ -140,9 +136,19 @@ class Loaded:
         """The number of points; 1 without a sweep."""
         return 1 if self.sweep is None else self.sweep.count
 
-    def covering(self) -> list[int]:
-        """The numbers of the points that are looked at before a sweep begins: all, or some of very many."""
-        return covering([len(axis.values) for axis in self.sweep.axes] if self.sweep else [], MAX_CHECKED)
+    def sample(self) -> list[int]:
+        """Return the numbers of the points that are checked before a sweep begins: all, or a sample of very many.
+
+        The sample has values of each axis with the others' first values, the last point, and random points.
+        """
+        if self.sweep is None or self.count <= MAX_CHECKED:
+            return list(range(self.count))
+        numbers, stride = {self.count - 1}, self.count
+        for axis in self.sweep.axes:
+            stride //= len(axis.values)
+            step = math.ceil(len(axis.values) * len(self.sweep.axes) / SAMPLED)
+            numbers.update(stride * place for place in range(0, len(axis.values), step))
+        return sorted(numbers.union(random.Random(0).sample(range(self.count), min(SAMPLED, self.count))))
 
     def points(self, numbers: Sequence[int] | None = None) -> Iterator[Point]:
         """Every point of the sweep, or those with some numbers; of a scenario without one, the only point.
@@ -174,21 +180,11 @@ class Loaded:
             arguments.wrong_value("number", number, f"the number of one of {self.sweep.count if self.sweep else 1}")
         if self.sweep is None:
             return Point(0, {}, self.plan())
-        return Point(number, self.sweep.values(number), self._planned(*self._pieces.scenario(number)))
-
-    @cached_property
-    def _memo(self) -> Memo:
-        """Return the memo that plans share."""
-        return Memo()
-
-    @cached_property
-    def _pieces(self) -> Pieces:
-        """Tables that points have in common."""
-        assert self.sweep is not None
-        return Pieces(self.sweep)
+        content, source = self.sweep.content(number)
+        return Point(number, self.sweep.values(number), self._planned(scenario.checked(content, source), source))
 
     def _planned(self, given: Scenario, source: Source) -> Plan:
-        plan = _plan(given, source, self._memo)
+        plan = _plan(given, source)
         options = dict(plan.options)
         if self.kernel is not None:
             options["linux"] = {**options["linux"], "kernel": self.kernel}
@@ -254,10 +250,9 @@ def _seeds(given: Scenario) -> tuple[int, ...]:
     return tuple(given.seeds) if given.seeds is not None else tuple(range(1, (given.repeats or 1) + 1))
 
 
-def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
-    groups = tuple(_groups(given, source, memo))
-    senders = (given.network, *given.flows, *given.traffic)
-    drawing = memo.of("drawing", senders, lambda: given.network.draw(given.flows, given.traffic))
+def _plan(given: Scenario, source: Source) -> Plan:
+    groups = tuple(_groups(given, source))
+    drawing = given.network.draw(given.flows, given.traffic)
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
     drawing = _spread(given, drawing, source)
     packet_bytes = _packet_bytes(given, groups)
@@ -284,7 +279,7 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         datagrams=datagrams,
         record=_record(given, drawing, source),
         epochs=given.record.epochs,
-        options=_options(given, drawing, memo),
+        options=_options(given, drawing),
         scenario_name=_path(source.name).name,
         scenario_text=source.text,
     )
@@ -296,11 +291,9 @@ def _spread(given: Scenario, drawing: Drawing, source: Source) -> Drawing:
     return spread(drawing, tables, _seeds(given)[0], source)
 
 
-def _options(given: Scenario, drawing: Drawing, memo: Memo) -> dict[str, Any]:
+def _options(given: Scenario, drawing: Drawing) -> dict[str, Any]:
     """Return each engine's options. A testbed is one more, and its kernels are the hosts' unless another is named."""
-    options: dict[str, Any] = {
-        name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS
-    }
+    options: dict[str, Any] = {name: getattr(given, name).planned() for name in OPTIONS}
     if drawing.testbed is None:
         return options
     kernel = given.linux.kernel if "kernel" in given.linux.model_fields_set else HOSTS
@@ -311,11 +304,11 @@ def _options(given: Scenario, drawing: Drawing, memo: Memo) -> dict[str, Any]:
     }
 
 
-def _groups(given: Scenario, source: Source, memo: Memo) -> Iterator[GroupPlan]:
+def _groups(given: Scenario, source: Source) -> Iterator[GroupPlan]:
     """First those of the flows, then those of the traffic."""
     for place, table in [*_listed("flows", given.flows), *_listed("traffic", given.traffic)]:
         if isinstance(table, Transfers):
-            yield memo.of("group", (table, given.tcp), partial(group_plan, table, given.tcp, place, source))
+            yield group_plan(table, given.tcp, place, source)
         else:
             yield datagram_group(table)
 

@@ -1,4 +1,4 @@
-"""Changes of links at given times."""
+"""References to links by name: changes at given times, and vantage points of packet captures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ackclock.errors import Problem, ScenarioError
 from ackclock.input.fields import closest, shown
 from ackclock.input.source import Source
-from ackclock.plan import ChangePlan, MediumPlan
+from ackclock.plan import AT_LINK, RECEIVERS, SENDERS, ChangePlan, MediumPlan
 from ackclock.scenario.topology.network import Drawing
 from ackclock.scenario.topology.topology import Change
 from ackclock.scenario.traces import Traced
@@ -17,7 +17,7 @@ FEW = 8
 
 
 def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) -> tuple[ChangePlan, ...]:
-    """In order of time. Raises `ScenarioError` for links that are not there."""
+    """Return the changes in order of time. Raises `ScenarioError` for links that are not there."""
     names = link_names(drawing) if changes else {}
     problems = [
         source.problem(("network", "changes", number, "link"), shown(change.link), expected_link(change.link, [*names]))
@@ -79,3 +79,20 @@ def expected_link(name: str, known: Sequence[str]) -> str:
     if len(known) <= FEW:
         return f"one of {', '.join(map(shown, known))}" if len(known) > 1 else shown(known[0])
     return f"a link such as {shown(closest(name, known) or known[0])}"
+
+
+def vantages(written: bool | tuple[str, ...], drawing: Drawing, source: Source) -> bool | tuple[str, ...]:
+    """Return the plan's names of vantage points, each once. Raises `ScenarioError` for links that are not there."""
+    if isinstance(written, bool):
+        return written
+    known = {SENDERS: SENDERS, RECEIVERS: RECEIVERS}
+    links = {AT_LINK + name: AT_LINK + drawing.links[first].name for name, (first, *_) in link_names(drawing).items()}
+    known |= links
+    problems = [
+        source.problem(("record", "pcap", number), shown(vantage), expected_link(vantage, [*links]))
+        for number, vantage in enumerate(written)
+        if vantage not in known
+    ]
+    if problems:
+        raise ScenarioError(problems)
+    return tuple(dict.fromkeys(known[vantage] for vantage in written))

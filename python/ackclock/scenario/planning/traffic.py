@@ -21,8 +21,7 @@ from ackclock.plan import (
     TcpPlan,
     TrafficPlan,
 )
-from ackclock.scenario.planning.flows import transfer_bytes
-from ackclock.scenario.planning.spread import PICOSECOND_DIGITS
+from ackclock.scenario.planning.flows import PICOSECOND_DIGITS, transfer_bytes
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.network import Drawing, Hosts, Way
 from ackclock.scenario.topology.topology import Topology

@@ -1,18 +1,23 @@
-"""Validity range of the models of many flows: where they were compared with packets.
+"""Warnings about plans whose result may be doubtful, before they run.
 
-The comparison is that of `docs/make_fitted.py`, with a queue of a tenth of a bandwidth-delay product in
-`docs/concepts/fluid.md`. The number of flows, the queue and a flow's share of the path say how much one round trip
-loses, and whom; the rate and the RTT matter through them.
+- *Models of many flows* were compared with packets in a range of plans (`docs/make_fitted.py`, with a queue of a tenth
+  of a bandwidth-delay product in `docs/concepts/fluid.md`). The number of flows, the queue and a flow's share of the
+  path determine how much one round trip loses, and which flows; the rate and the RTT matter through them.
+- *Token buckets* overflow if their FIFO has room for one or two packets, which arrive faster than they leave. A
+  sender's packets leave together where its pacing or its ACKs let several go. A policer that is made of tbf with so
+  little room then loses most of each batch, although the bucket has tokens for all of it.
+- *Phase effects*: see `phase_effects`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.plan import LinkPlan, Plan
+from ackclock.experiments import phase_effects
+from ackclock.plan import FlowPlan, LinkPlan, Plan
 
 #: Engines that assume, or are told, who loses.
-ENGINES = ("fluid", "meanfield")
+MODELS = ("fluid", "meanfield")
 
 #: Range of the comparison: numbers of flows; queues in bandwidth-delay products, by engine; packets of one for each
 #: flow.
@@ -43,7 +48,17 @@ ASSUMED = (
 NOT_COMPARED = "delay and utilisation agreed with packets in plans like this one; the synchronisation was not compared"
 
 
-def doubt(plan: Plan, engine: str) -> str | None:
+def warnings(plan: Plan, engine: str, *, is_perturbed: bool) -> Iterator[str]:
+    """Yield why an engine's result may be doubtful, a line each. Perturbed runs, if they follow, find phase effects."""
+    if engine == "packet" and (why := token_bucket_doubt(plan)):
+        yield why
+    if engine in MODELS and (why := model_doubt(plan, engine)):
+        yield why
+    if engine in phase_effects.ENGINES and not is_perturbed and (why := phase_effects.prone(plan)):
+        yield why
+
+
+def model_doubt(plan: Plan, engine: str) -> str | None:
     """Return, in one line, the features of a plan outside the range, or those assumed inside.
 
     None if all is told, or if the path has several queues: those were not looked at.
@@ -92,3 +107,34 @@ def _outside(plan: Plan, link: LinkPlan, engine: str) -> Iterator[str]:
 def _limit_p(link: LinkPlan, packet_bytes: int) -> float:
     given = link.queue.parameters
     return float(given["limit_packets"] if "limit_packets" in given else given["limit_bytes"] / packet_bytes)
+
+
+def token_bucket_doubt(plan: Plan) -> str | None:
+    """Return a warning about a plan's token buckets, naming the keys that mend it; None if there is none."""
+    if not any(link.queue.discipline == "tbf" for link in plan.links):
+        return None
+    found = next((link for flow in plan.flows for link in _overflown(flow, plan)), None)
+    if found is None:
+        return None
+    return (
+        f"the tbf of {found.name} has room for fewer than three packets, which arrive faster than its "
+        f"{found.rate_bps / 1e6:g} Mbit/s, so most of each batch is lost: "
+        "set access_rate to at most that rate, or the limit to four packets"
+    )
+
+
+def _overflown(flow: FlowPlan, plan: Plan) -> Iterator[LinkPlan]:
+    """The buckets on a flow's way with room for less than three of its packets, and nothing as slow before them."""
+    slowest_bps = float("inf")
+    for link in (plan.links[hop.link] for hop in flow.forward.hops):
+        if _is_small(link, flow, plan) and slowest_bps > link.rate_bps:
+            yield link
+        slowest_bps = min(slowest_bps, link.rate_bps)
+
+
+def _is_small(link: LinkPlan, flow: FlowPlan, plan: Plan) -> bool:
+    tcp = plan.groups[flow.group].tcp
+    if tcp is None or link.queue.discipline != "tbf":
+        return False
+    packet_bytes = tcp.mss_bytes + tcp.header_bytes + link.frame_overhead_bytes
+    return bool(link.queue.parameters["limit_bytes"] < 3 * packet_bytes)

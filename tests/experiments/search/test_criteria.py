@@ -3,8 +3,7 @@
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import parse_constraint
-from ackclock.experiments.search.objectives import parse_objective
+from ackclock.experiments.search.criteria import parse_constraint, parse_objective
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
-from ackclock.experiments import model_validity
+from ackclock.experiments import plan_warnings
 
 LINE = """
 duration = "20s"
@@ -28,7 +28,7 @@ synchronisation = "{synchronisation}"
 def doubt(engine: str = "fluid", **changed: object) -> str | None:
     usual = {"rate": "200Mbit", "queue": "pfifo", "limit": "0.5bdp", "count": 20, "control": "cubic"}
     usual["synchronisation"] = "normal"
-    return model_validity.doubt(ac.loads(LINE.format(**(usual | changed))).plan(), engine)
+    return plan_warnings.model_doubt(ac.loads(LINE.format(**(usual | changed))).plan(), engine)
 
 
 @pytest.mark.parametrize("limit", ["0.3bdp", "0.5bdp", "0.7bdp"])
@@ -73,4 +73,4 @@ def test_codel_is_in_the_mean_fields_band_and_not_in_the_fluid_models():
 
 def test_several_queues_are_not_checked():
     several = Path(__file__).parents[2] / "scenarios" / "parking-lot.toml"
-    assert model_validity.doubt(ac.load(several).plan(), "fluid") is None
+    assert plan_warnings.model_doubt(ac.load(several).plan(), "fluid") is None

@@ -1,10 +1,10 @@
-"""Constraints: a metric, a bound on its mean over the seeds, and the side that is required."""
+"""Criteria of a search: constraints, which bound the mean of a metric over the seeds, and objectives, which rank."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,8 @@ from ackclock.metrics import METRICS, Metric, full_name
 #: Syntax of a constraint, for messages.
 CONSTRAINT_SYNTAX = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
 
+_OBJECTIVE_SYNTAX = "min:METRIC or max:METRIC, such as min:queue_delay_mean_s"
+
 _CONSTRAINT = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.ASCII)
 _SIGNS = {">=": ">=", "≥": ">=", "<=": "<=", "≤": "<="}
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
@@ -23,7 +25,7 @@ _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCI
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`text` is how it was written, `bound` in the metric's own unit."""
+    """A bound on the mean of a metric, in the metric's own unit; `text` is how it was written."""
 
     metric: str
     is_lower_bound: bool
@@ -31,26 +33,53 @@ class Constraint:
     text: str
 
     def margin(self, value: float) -> float:
-        """By how much a value is on the right side; negative on the wrong one."""
+        """Return how far a value is on the right side of the bound; negative on the wrong one."""
         return value - self.bound if self.is_lower_bound else self.bound - value
 
 
-def parse_constraint(text: str, option: str = "--require") -> Constraint:
-    """A need as somebody writes it, for an option. Raises `InputError`."""
+def parse_constraint(text: str) -> Constraint:
+    """Parse the option `--require`. Raises `InputError`."""
     match = _CONSTRAINT.fullmatch(text)
     if match is None:
-        raise InputError(f"{option}: found {shown(text)}; expected {CONSTRAINT_SYNTAX}")
-    name, sign, bound = named(match[1], option), _SIGNS[match[2]], match[3]
-    return Constraint(name, sign == ">=", _bound(METRICS[name], bound, option), f"{name} {sign} {bound}")
+        raise InputError(f"--require: found {shown(text)}; expected {CONSTRAINT_SYNTAX}")
+    name, sign, bound = named(match[1], "--require"), _SIGNS[match[2]], match[3]
+    return Constraint(name, sign == ">=", _bound(METRICS[name], bound), f"{name} {sign} {bound}")
 
 
-def required(text: str) -> Constraint:
-    """Parse a constraint on a sweep's points."""
-    return parse_constraint(text, "--require")
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """The mean of a metric, which shall be small or large."""
+
+    metric: str
+    minimise: bool
+
+    def cost(self, value: float) -> float:
+        """Return a value of the metric so that smaller is better."""
+        return value if self.minimise else -value
+
+    def costs(self, rows: Iterable[Mapping[str, float | None]]) -> list[float]:
+        """Return the cost of each run that has the metric."""
+        return [self.cost(value) for row in rows if (value := row[self.metric]) is not None]
+
+    def mean_cost(self, rows: Iterable[Mapping[str, float | None]]) -> float:
+        """Return the mean cost of the runs that have the metric; infinite if none has it."""
+        costs = self.costs(rows)
+        return math.fsum(costs) / len(costs) if costs else math.inf
+
+    def __str__(self) -> str:
+        return f"{'min' if self.minimise else 'max'}:{self.metric}"
+
+
+def parse_objective(text: str) -> Objective:
+    """Parse the option `--best`. Raises `InputError`."""
+    sign, colon, name = text.partition(":")
+    if not colon or sign not in ("min", "max"):
+        raise InputError(f"--best: found {shown(text)}; expected {_OBJECTIVE_SYNTAX}")
+    return Objective(named(name.strip(), "--best"), sign == "min")
 
 
 def named(name: str, option: str) -> str:
-    """A metric with one value a run; `queue_delay_p95` is `queue_delay_p95_s`. Raises `InputError`."""
+    """Return the full name of a metric with one value a run, such as of `queue_delay_p95`. Raises `InputError`."""
     scalars = [metric.name for metric in METRICS.values() if not metric.per_flow]
     found = full_name(name, scalars)
     if found is None:
@@ -62,7 +91,7 @@ def _expected(name: str, scalars: list[str]) -> str:
     return "a metric with one value a run" if name in METRICS else nearest(name, scalars)
 
 
-def _bound(metric: Metric, text: str, option: str) -> float:
+def _bound(metric: Metric, text: str) -> float:
     read, example = READ.get(metric.unit, (_plain, "a number"))
     try:
         value = read(text)
@@ -71,7 +100,7 @@ def _bound(metric: Metric, text: str, option: str) -> float:
     if not value <= metric.maximum or math.isinf(value):
         if metric.maximum < math.inf and metric.unit not in READ:
             example = f"a number of at most {metric.maximum:g}"
-        raise InputError(f"{option}: {metric.name}: found {shown(text)}; expected {example}")
+        raise InputError(f"--require: {metric.name}: found {shown(text)}; expected {example}")
     return value
 
 

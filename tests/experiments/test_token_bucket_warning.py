@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import ackclock as ac
 from ackclock.cli.program import application
-from ackclock.experiments import token_bucket_check
+from ackclock.experiments import plan_warnings
 
 POLICED = """
 duration = "6s"
@@ -32,14 +32,14 @@ def goodput_bps(loaded) -> float:
 @pytest.mark.parametrize("values", MENDS)
 def test_what_mends_it_is_not_warned_of_and_gives_the_rate(values):
     loaded = ac.loads(POLICED).with_(values)
-    assert token_bucket_check.doubt(loaded.plan()) is None
+    assert plan_warnings.token_bucket_doubt(loaded.plan()) is None
     assert goodput_bps(loaded) > 0.9 * 8e6
 
 
 @pytest.mark.parametrize("values", DOES_NOT)
 def test_what_is_warned_of_gives_a_fraction(values):
     loaded = ac.loads(POLICED).with_(values)
-    assert "access_rate" in (token_bucket_check.doubt(loaded.plan()) or "")
+    assert "access_rate" in (plan_warnings.token_bucket_doubt(loaded.plan()) or "")
     assert goodput_bps(loaded) < 0.5 * 8e6
 
 

@@ -1,1 +1,0 @@
-"""The engines that are models of equations: steps × what is carried in each."""
