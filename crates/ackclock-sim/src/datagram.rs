@@ -7,7 +7,7 @@ use ackclock_core::Time;
 use ackclock_plan::DatagramPlan;
 use ackclock_traffic::Departures;
 
-use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use crate::packet::{Flags, Kind, Packet, NO_PACKET};
 use crate::receiver::Reply;
 
 /// Bytes that an echo carries besides its headers.
@@ -52,11 +52,8 @@ impl Source {
             enqueued: now,
             flow: self.flow,
             wire_bytes: self.wire_bytes,
-            sack: NO_SACK,
             kind: Kind::Datagram,
-            ecn: Ecn::NotEct,
-            hop: 0,
-            flags: Flags::NONE,
+            ..NO_PACKET
         }
     }
 
@@ -125,7 +122,6 @@ impl Sink {
             wire_bytes,
             blocks: None,
             flags: Flags::NONE,
-            ecn: Ecn::NotEct,
         })
     }
 

@@ -159,8 +159,8 @@ impl Link {
     /// lost at random or the link is down; otherwise the discipline has queued it, or dropped it or another (see the
     /// link's drops).
     #[inline(always)]
-    pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
-        debug_assert_eq!(FLIGHT, self.propagation.exists);
+    pub fn offer<const PROPAGATES: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
+        debug_assert_eq!(PROPAGATES, self.propagation.exists);
         self.counters.arrived += 1;
         if self.may_lose && self.draw_loss(packet.for_record()) {
             return None;
@@ -169,7 +169,7 @@ impl Link {
         self.count_enqueued(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
         self.collect_drops(now);
-        Some(self.poll::<FLIGHT>(now))
+        Some(self.poll::<PROPAGATES>(now))
     }
 
     /// Draw whether a packet is lost before the queue, and count it.
@@ -208,33 +208,33 @@ impl Link {
 
     /// Start the next transmission if the transmitter is free.
     #[inline(always)]
-    fn poll<const FLIGHT: bool>(&mut self, now: Time) -> Due {
-        let is_busy = if FLIGHT {
+    fn poll<const PROPAGATES: bool>(&mut self, now: Time) -> Due {
+        let is_busy = if PROPAGATES {
             self.busy_until > now
         } else {
             !self.propagation.is_empty()
         };
         if is_busy {
-            return Due::later(self.next_poll::<FLIGHT>());
+            return Due::later(self.next_poll::<PROPAGATES>());
         }
-        self.start_next::<FLIGHT>(now)
+        self.start_next::<PROPAGATES>(now)
     }
 
     /// Start the next transmission; the transmitter is free.
     #[inline(always)]
-    fn start_next<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+    fn start_next<const PROPAGATES: bool>(&mut self, now: Time) -> Due {
         if self.shaper.is_some() {
             return Due::later(self.run_shaper(now));
         }
         if self.queued_packets == 0 {
             return Due::later(Time::NEVER);
         }
-        self.transmit::<FLIGHT>(now)
+        self.transmit::<PROPAGATES>(now)
     }
 
     /// Start to transmit the next packet.
     #[inline(always)]
-    pub(super) fn transmit<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+    pub(super) fn transmit<const PROPAGATES: bool>(&mut self, now: Time) -> Due {
         let Some((packet, duration)) = self.take(now) else {
             return Due::later(self.next_dequeue_time(now));
         };
@@ -242,7 +242,7 @@ impl Link {
         Due {
             departure: done,
             arrival: self.start_transmission(packet, done),
-            revisit: self.next_poll::<FLIGHT>(),
+            revisit: self.next_poll::<PROPAGATES>(),
         }
     }
 

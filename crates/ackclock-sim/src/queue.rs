@@ -81,10 +81,10 @@ impl Drops {
     /// Mark a packet (RFC 3168 section 5). Returns whether its transport supports ECN; if not, the packet
     /// is unchanged.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        if matches!(packet.ecn, Ecn::NotEct | Ecn::Corrupted) {
+        if packet.ecn() == Ecn::NotEct {
             return false;
         }
-        packet.ecn = Ecn::Ce;
+        packet.flags = packet.flags.with_ecn(Ecn::Ce);
         self.marked.push(packet.for_record());
         self.any = true;
         true
@@ -243,7 +243,7 @@ fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
 #[cfg(test)]
 pub mod testing {
     use super::QueueContext;
-    use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+    use crate::packet::{Kind, Packet, NO_PACKET};
     use ackclock_core::Time;
 
     /// Behind a link of 1 Gbit/s.
@@ -261,11 +261,8 @@ pub mod testing {
             enqueued: Time::ZERO,
             flow: 0,
             wire_bytes,
-            sack: NO_SACK,
             kind: Kind::Data,
-            ecn: Ecn::NotEct,
-            hop: 0,
-            flags: Flags::NONE,
+            ..NO_PACKET
         }
     }
 }

@@ -22,7 +22,7 @@ use ackclock_core::{jiffies, Time};
 use ackclock_plan::{DelayedAck, FlowPlan};
 
 use crate::options::{self, Blocks};
-use crate::packet::{Ecn, Flags, Kind, Packet};
+use crate::packet::{Flags, Kind, Packet};
 use crate::workload::Workload;
 
 mod client;
@@ -53,10 +53,8 @@ pub struct Reply {
     pub wire_bytes: u32,
     /// SACK blocks, if any.
     pub blocks: Option<Blocks>,
-    /// Header flags.
+    /// Flags, its own ECN bits among them.
     pub flags: Flags,
-    /// Its own ECN bits.
-    pub ecn: Ecn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -344,7 +342,6 @@ impl Receiver {
                 .echo_of_marks
                 .flags()
                 .with_opened(self.window.take_changed()),
-            ecn: self.echo_of_marks.of_acks(),
         };
         if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
             self.report(duplicate, &mut reply);

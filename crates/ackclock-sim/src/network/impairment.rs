@@ -219,9 +219,15 @@ impl Network {
         let Some(impairment) = self.impairments.get_mut(&link) else {
             return false;
         };
-        let copy = impairment.draw_duplicate().then(|| Packet {
-            sack: self.sacks.duplicate(packet.sack),
-            ..packet
+        let copy = impairment.draw_duplicate().then(|| {
+            let attachment = self.attachments.duplicate(packet.attachment);
+            if let Some(captures) = &mut self.captures {
+                captures.duplicate(packet.attachment, attachment);
+            }
+            Packet {
+                attachment,
+                ..packet
+            }
         });
         let copied = copy.map(|copy| impairment.insert(copy, self.now));
         let corrupted = impairment.insert(packet, self.now);
@@ -269,7 +275,7 @@ impl Network {
         {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
-                self.offer_to_link(Packet { hop, ..packet }, next as usize);
+                self.offer_from_memory(Packet { hop, ..packet }, next as usize);
                 None
             }
             Next::Arrived if packet.is_corrupted() => self.discard_corrupted(packet.for_record()),

@@ -110,54 +110,9 @@ impl Network {
             .routing
             .first(self.slots.slot_of(packet.flow), forward, self.now)
         {
-            Next::Link(link) => self.offer_to_link(packet, link as usize),
+            Next::Link(link) => self.offer_from_memory(packet, link as usize),
             _ => self.lose(NONE, packet, EventKind::Loss),
         }
-    }
-
-    /// Offer a packet to a link with propagation delay.
-    #[inline(always)]
-    pub(super) fn offer_to_link(&mut self, packet: Packet, link: usize) {
-        if self.links[link].is_idle(self.now) {
-            self.bypass_queue(packet, link);
-        } else {
-            self.admit_with_propagation(packet, link);
-        }
-    }
-
-    /// Admit a packet to a link that may have a propagation delay; it catches up first.
-    #[inline(never)]
-    pub(super) fn admit_with_propagation(&mut self, packet: Packet, link: usize) {
-        if self.is_traced {
-            return self.admit_traced(packet, link);
-        }
-        let this = &mut self.links[link];
-        if !this.propagation.exists {
-            return self.admit::<false>(packet, link, false);
-        }
-        this.catch_up(self.now);
-        if this.is_idle(self.now) {
-            self.bypass_queue(packet, link);
-        } else {
-            self.admit::<true>(packet, link, false);
-        }
-    }
-
-    /// Out of line, so that a packet that is not logged stays in registers.
-    #[cold]
-    fn admit_traced(&mut self, packet: Packet, link: usize) {
-        if self.links[link].propagation.exists {
-            self.admit::<true>(packet, link, true);
-        } else {
-            self.admit::<false>(packet, link, true);
-        }
-    }
-
-    /// Transmit a packet that finds a link idle.
-    #[inline(always)]
-    fn bypass_queue(&mut self, packet: Packet, link: usize) {
-        let arrival = self.links[link].bypass(packet, self.now);
-        self.schedule_arrival(link, arrival);
     }
 
     /// Poll a link whose transmitter is free, or whose discipline may release a packet.
@@ -183,7 +138,7 @@ impl Network {
 
     /// Schedule the arrival of the first packet in a link's propagation delay, if that was empty.
     #[inline(always)]
-    fn schedule_arrival(&mut self, link: usize, arrival: Time) {
+    pub(super) fn schedule_arrival(&mut self, link: usize, arrival: Time) {
         if !arrival.is_never() {
             self.link_events.add(self.links.len() + link, arrival);
         }

@@ -173,7 +173,7 @@ impl Law {
     /// Mark a packet that waited for longer than the threshold.
     #[inline]
     fn past_threshold(&self, mut packet: Packet, now: Time, drops: &mut Drops) -> Packet {
-        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn != Ecn::Ce {
+        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn() != Ecn::Ce {
             drops.mark(&mut packet);
         }
         packet

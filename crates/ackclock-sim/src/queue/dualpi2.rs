@@ -194,7 +194,7 @@ impl DualPi2 {
         match ecn {
             Ecn::Ect1 | Ecn::Ce => true,
             Ecn::Ect0 => self.parameters.any_ect,
-            Ecn::NotEct | Ecn::Corrupted => false,
+            Ecn::NotEct => false,
         }
     }
 
@@ -317,7 +317,7 @@ impl Discipline for DualPi2 {
         self.catch_up(now);
         if self.backlog().packets >= self.parameters.limit_packets {
             drops.push(packet);
-        } else if self.is_low_latency(packet.ecn) {
+        } else if self.is_low_latency(packet.ecn()) {
             self.l4s.packets.push(packet);
         } else {
             self.classic.packets.push(packet);

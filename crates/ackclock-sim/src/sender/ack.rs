@@ -78,7 +78,7 @@ impl Sender {
             };
             self.detect_losses(&evidence, rack_update, now, out)
         };
-        self.process_probe_ack(packet, advanced, now);
+        self.process_probe_ack(packet, !advanced && blocks.is_none(), now);
         self.change_state(prior_in_flight, now, out);
         if ecn.is_signalled {
             self.react_to_ecn(prior_in_flight, now, out);

@@ -39,20 +39,16 @@ pub struct EcnReport {
 }
 
 impl Sender {
-    /// ECN bits of a segment. RFC 3168 section 6.1.5 forbids ECT on retransmissions; with accurate feedback
-    /// it is allowed (RFC 8311 section 4.3).
-    #[inline]
-    pub(super) fn ecn_of(&self, retransmitted: bool) -> Ecn {
-        match self.tcp.ecn {
-            EcnMode::Classic if !retransmitted => Ecn::Ect0,
-            mode => Ecn::of_control(mode),
-        }
-    }
-
-    /// Header flags of a segment: CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
+    /// Flags of a segment: its ECN bits, and CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
+    /// RFC 3168 section 6.1.5 forbids ECT on retransmissions; with accurate feedback it is allowed (RFC 8311 section
+    /// 4.3).
     #[inline]
     pub(super) fn flags_of(&mut self, retransmitted: bool) -> Flags {
-        let flags = Flags::NONE.with_retransmitted(retransmitted);
+        let ecn = match self.tcp.ecn {
+            EcnMode::Classic if !retransmitted => Ecn::Ect0,
+            mode => Ecn::of_control(mode),
+        };
+        let flags = Flags::of(ecn).with_retransmitted(retransmitted);
         if retransmitted || !self.ecn.cwr_pending {
             return flags;
         }

@@ -8,7 +8,7 @@ use super::pacing::SendDecision;
 use super::send_reason::{BlockedBy, Trigger};
 use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options;
-use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_PACKET};
 use ackclock_congestion::Restart;
 
 impl Sender {
@@ -364,8 +364,8 @@ impl Sender {
         }
         self.depart(sequence, payload, now);
         let bytes = payload + self.tcp.segment_header_bytes();
-        let header = (self.ecn_of(retransmitted), self.flags_of(retransmitted));
-        self.emit((kind, sequence), header, bytes, trigger, now, out);
+        let flags = self.flags_of(retransmitted);
+        self.emit((kind, sequence), flags, bytes, trigger, now, out);
     }
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
@@ -374,18 +374,16 @@ impl Sender {
             _ => self.tcp.segment_header_bytes(),
         };
         let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
-        let header = (
-            Ecn::of_control(self.tcp.ecn),
-            Flags::NONE.with_retransmitted(retransmitted),
-        );
-        self.emit((kind, 0), header, bytes, Trigger::Window, now, out);
+        let ecn = Ecn::of_control(self.tcp.ecn);
+        let flags = Flags::of(ecn).with_retransmitted(retransmitted);
+        self.emit((kind, 0), flags, bytes, Trigger::Window, now, out);
     }
 
     #[inline(always)]
     fn emit(
         &mut self,
         (kind, sequence): (Kind, u64),
-        (ecn, flags): (Ecn, Flags),
+        flags: Flags,
         bytes: u32,
         trigger: Trigger,
         now: Time,
@@ -399,11 +397,9 @@ impl Sender {
             enqueued: now,
             flow: self.flow,
             wire_bytes: bytes,
-            sack: NO_SACK,
             kind,
-            ecn,
-            hop: 0,
             flags,
+            ..NO_PACKET
         };
         let retransmitted = flags.is_retransmitted();
         out.send(packet, || self.reason(kind, trigger, retransmitted));

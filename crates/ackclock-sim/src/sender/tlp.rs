@@ -5,7 +5,7 @@ use ackclock_core::Time;
 use super::send_reason::Trigger;
 use super::timers::TIMER_FLOOR;
 use super::{CaState, Outlet, Sender};
-use crate::packet::{Packet, NO_SACK};
+use crate::packet::Packet;
 use ackclock_core::tables::EventKind;
 
 /// An outstanding probe.
@@ -68,20 +68,21 @@ impl Sender {
 
     /// Decide whether an acknowledged probe was a retransmission that repaired a loss (RFC 8985 section 7.4.2).
     /// It was not if a duplicate is reported, by SACK or by a plain duplicate ACK; it was if the ACK goes past it.
+    /// `reports_nothing`: the ACK neither advances nor has SACK blocks.
     #[inline]
-    pub(super) fn process_probe_ack(&mut self, packet: &Packet, advanced: bool, now: Time) {
+    pub(super) fn process_probe_ack(&mut self, packet: &Packet, reports_nothing: bool, now: Time) {
         if let Some(tlp) = self.tlp {
-            self.end_probe(tlp, packet, advanced, now);
+            self.end_probe(tlp, packet, reports_nothing, now);
         }
     }
 
     #[cold]
-    fn end_probe(&mut self, tlp: TlpProbe, packet: &Packet, advanced: bool, now: Time) {
+    fn end_probe(&mut self, tlp: TlpProbe, packet: &Packet, reports_nothing: bool, now: Time) {
         if packet.sequence < tlp.end {
             return;
         }
         let past_probe = packet.sequence > tlp.end;
-        let duplicate = packet.flags.has_dsack() || (!advanced && packet.sack == NO_SACK);
+        let duplicate = packet.flags.has_dsack() || reports_nothing;
         if !tlp.retransmitted || duplicate || past_probe {
             self.tlp = None;
         }

@@ -2,8 +2,8 @@
 
 use ackclock_core::Time;
 use ackclock_plan::{
-    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, Plan,
-    TracePlan,
+    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, PcapPlan,
+    Plan, TracePlan, Vantage,
 };
 use ackclock_sim::Simulation;
 
@@ -147,6 +147,26 @@ fn each_impairment_is_counted_at_its_link() {
     assert_eq!(is(harms[3]), [false, true, false], "duplicates");
     assert_eq!(is(harms[4]), [false, false, true], "damage");
     assert_eq!(is(harms[5]), [true, true, true]);
+}
+
+/// A capture behind the link has the copies; no capture changes what happens.
+#[test]
+fn duplicates_are_captured_where_they_pass() {
+    let medium = ImpairmentPlan {
+        duplicate: 0.05,
+        ..ImpairmentPlan::NONE
+    };
+    let mut plan = between_hosts(medium);
+    let mut bare = Simulation::new(&plan, 1).expect("a sound plan");
+    bare.advance(plan.duration);
+    plan.record.pcap = PcapPlan::Each(vec![Vantage::Senders, Vantage::Receivers]);
+    let mut captured = Simulation::new(&plan, 1).expect("a sound plan");
+    captured.advance(plan.duration);
+    let totals = captured.finish();
+    assert_eq!(format!("{totals:?}"), format!("{:?}", bare.finish()));
+    let files = captured.take_captures();
+    assert!(totals.links.duplicated_total_p.iter().sum::<u64>() > 0);
+    assert!(files[1].len() > files[0].len(), "the receivers get more");
 }
 
 #[test]
