@@ -2,7 +2,6 @@
 //!
 //! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
 
-mod bucket;
 mod changes;
 mod counters;
 mod loss;
@@ -19,13 +18,12 @@ use crate::packet::Packet;
 use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
-use bucket::APART;
 pub use counters::Counters;
 use counters::{BypassCounters, Sojourns};
 use loss::RandomLoss;
 pub use propagation::Propagation;
 use rates::Rates;
-use shaper::Shaper;
+use shaper::{Shaper, APART};
 
 #[cfg(test)]
 mod tests;
@@ -392,12 +390,15 @@ impl Link {
 
     /// Wire bits that it could have sent in the time before `now`.
     pub fn capacity_bits(&self, now: Time, span: Time) -> f64 {
-        let total: &dyn Fn(Time) -> f64 = match (&self.rates, self.shaper.as_deref()) {
-            (Some(rates), _) => &|until| rates.capacity_bits(until),
-            (_, Some(Shaper::Opportunities(times))) => &|until| times.capacity_bits(until),
-            _ => return self.rate.bits_per_second() * span.seconds(),
+        let traced = |until| match (&self.rates, &self.shaper) {
+            (Some(rates), _) => Some(rates.capacity_bits(until)),
+            (_, Some(shaper)) => shaper.capacity_bits(until),
+            _ => None,
         };
-        total(now) - total(now - span)
+        match (traced(now), traced(now - span)) {
+            (Some(total), Some(before)) => total - before,
+            _ => self.rate.bits_per_second() * span.seconds(),
+        }
     }
 
     /// The rate of the transmitter, or the mean of its trace.

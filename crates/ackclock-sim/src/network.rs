@@ -19,7 +19,7 @@ use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
 use crate::packet::{Packet, NO_ATTACHMENT};
-use crate::path::{first_due, push_delayed, DelayLine, Hop, Path, Route};
+use crate::path::{DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::queue::Priorities;
 use crate::receiver::Reply;
@@ -39,7 +39,6 @@ mod tracing;
 use attachments::Attachments;
 use changes::Changes;
 use impairment::Impairment;
-pub use impairment::ImpairmentCounters;
 
 /// Links, delays and the packets in them.
 pub struct Network {
@@ -213,7 +212,7 @@ impl Network {
             self.leave_delay_line(index);
             return None;
         };
-        let (_, packet) = self.routes[slot].as_mut()?.return_queue.pop_front()?;
+        let (_, packet) = self.routes[slot].as_mut()?.return_queue.pop()?;
         if self.is_traced && !packet.kind.is_forward() {
             self.write_log(self.now, NONE, packet.for_record(), PacketAction::Arrive);
         }
@@ -231,7 +230,7 @@ impl Network {
     #[inline]
     pub fn schedule_next_return(&mut self, slot: usize) {
         let route = self.routes[slot].as_ref();
-        let next = route.map_or(Time::NEVER, |route| first_due(&route.return_queue));
+        let next = route.map_or(Time::NEVER, |route| route.return_queue.first_due());
         self.arrivals.set(self.delay_lines.len() + slot, next);
     }
 
@@ -239,8 +238,8 @@ impl Network {
     fn leave_delay_line(&mut self, index: usize) {
         let delay_line = &mut self.delay_lines[index];
         let link = delay_line.link;
-        if let Some((_, packet)) = delay_line.flight.pop_front() {
-            self.arrivals.set(index, first_due(&delay_line.flight));
+        if let Some((_, packet)) = delay_line.packets.pop() {
+            self.arrivals.set(index, delay_line.packets.first_due());
             self.offer(packet, link as usize);
         }
     }
@@ -290,8 +289,8 @@ impl Network {
 
     #[inline(always)]
     fn enter_delay_line(&mut self, delay_line: u32, due: Time, packet: Packet) {
-        let flight = &mut self.delay_lines[delay_line as usize].flight;
-        if push_delayed(flight, due, packet) {
+        let packets = &mut self.delay_lines[delay_line as usize].packets;
+        if packets.push(due, packet) {
             self.arrivals.set(delay_line as usize, due);
         }
     }
@@ -490,7 +489,7 @@ impl Network {
         let between = self
             .delay_lines
             .iter()
-            .map(|delay_line| delay_line.flight.len());
+            .map(|delay_line| delay_line.packets.len());
         let behind = self.links.iter().map(|link| link.propagation.len());
         let flying = self.impairments.values().map(Impairment::len);
         let delayed = return_queue.chain(between).chain(behind).chain(flying);

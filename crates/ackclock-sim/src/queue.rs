@@ -18,7 +18,7 @@ mod periodic;
 /// Declare the modules of the disciplines and the list [`DISCIPLINES`].
 macro_rules! disciplines {
     ($($name:ident,)*) => {
-        $(pub mod $name;)*
+        $(mod $name;)*
 
         /// Queue disciplines: name as in `tc`, and factory.
         pub const DISCIPLINES: &[(&str, QueueFactory)] = &[$((stringify!($name), $name::make)),*];
@@ -123,6 +123,12 @@ pub trait Discipline: Send {
         let _ = now;
         Time::NEVER
     }
+    /// True if packets leave in the order of their arrival, each as soon as it may, and it makes no difference to later
+    /// packets that one has never been here. A link then computes departures lazily, and a packet that finds it idle
+    /// bypasses the queue.
+    fn is_fifo(&self) -> bool {
+        false
+    }
 }
 
 /// Priorities of the flows' packets, 0 to 15, as in `tc-prio(8)`: for each run of flows with the same one, the
@@ -174,13 +180,6 @@ impl Queue {
         }
     }
 
-    /// True if a packet that finds the queue empty and the transmitter idle can bypass
-    /// it. A discipline that keeps statistics of all packets cannot be bypassed.
-    #[inline(always)]
-    pub fn can_bypass(&self) -> bool {
-        matches!(self, Queue::Pfifo(_))
-    }
-
     /// See [`Discipline::dequeue`].
     #[inline(always)]
     pub fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet> {
@@ -190,21 +189,28 @@ impl Queue {
         }
     }
 
+    /// The discipline, for calls that not every packet costs.
+    fn discipline(&self) -> &dyn Discipline {
+        match self {
+            Queue::Pfifo(queue) => queue,
+            Queue::Other(queue) => queue.as_ref(),
+        }
+    }
+
+    /// See [`Discipline::is_fifo`].
+    pub fn is_fifo(&self) -> bool {
+        self.discipline().is_fifo()
+    }
+
     /// See [`Discipline::ready`].
     #[cold]
     pub fn ready(&self, now: Time) -> Time {
-        match self {
-            Queue::Pfifo(queue) => queue.ready(now),
-            Queue::Other(queue) => queue.ready(now),
-        }
+        self.discipline().ready(now)
     }
 
     /// See [`Discipline::backlog`].
     pub fn backlog(&self) -> Backlog {
-        match self {
-            Queue::Pfifo(queue) => queue.backlog(),
-            Queue::Other(queue) => queue.backlog(),
-        }
+        self.discipline().backlog()
     }
 }
 

@@ -87,25 +87,6 @@ pub trait Outlet {
     fn report(&mut self, flow: u32, kind: EventKind, value: f64);
 }
 
-/// An outlet that collects packets and events.
-#[derive(Debug, Default)]
-pub struct Output {
-    /// Packets for the first hop.
-    pub packets: Vec<Packet>,
-    /// Events with a value (a segment number).
-    pub events: Vec<(EventKind, f64)>,
-}
-
-impl Outlet for Output {
-    fn send(&mut self, packet: Packet, _: impl FnOnce() -> SendReason) {
-        self.packets.push(packet);
-    }
-
-    fn report(&mut self, _flow: u32, kind: EventKind, value: f64) {
-        self.events.push((kind, value));
-    }
-}
-
 /// Counts of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {

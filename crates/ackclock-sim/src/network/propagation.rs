@@ -8,8 +8,7 @@
 use ackclock_plan::LinkPlan;
 
 use super::{
-    push_delayed, Due, EventKind, Impairment, Network, Next, Packet, PacketAction, Plan, Time,
-    TimingWheel, NONE,
+    Due, EventKind, Impairment, Network, Next, Packet, PacketAction, Plan, Time, TimingWheel, NONE,
 };
 
 /// Wire bytes of a typical packet, for the horizon of the timing wheel.
@@ -91,7 +90,7 @@ impl Network {
             &mut hosts.sender
         };
         let due = host.ready(self.now);
-        if push_delayed(&mut route.return_queue, due, packet) {
+        if route.return_queue.push(due, packet) {
             self.arrivals.set(self.delay_lines.len() + slot, due);
         }
     }

@@ -68,10 +68,7 @@ struct Prio {
     default_band: usize,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or a `priomap` that does not fit the bands.
+/// Make the discipline; an error for parameters that differ from the specification, or a `priomap` that does not fit the bands.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;

@@ -39,10 +39,7 @@ struct Spa {
     others: Codel,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let law = Law::new(given.target_s, given.interval_s)?

@@ -31,18 +31,12 @@ struct FlagPriority {
     is_urgent: fn(Kind) -> bool,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters other than `limit_packets`, or a limit below 1.
+/// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, Kind::opens)
 }
 
 /// Two FIFOs, the first for such packets.
-///
-/// # Errors
-/// As [`make`].
 pub fn with_urgent(
     parameters: &Value,
     is_urgent: fn(Kind) -> bool,

@@ -114,10 +114,7 @@ struct Tbf {
     backlog: Backlog,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;

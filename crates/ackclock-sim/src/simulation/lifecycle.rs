@@ -9,9 +9,8 @@ use ackclock_core::Time;
 use ackclock_traffic::{flow_stream, start_draw};
 use rand_core::RngCore;
 
-use super::connection::{Connection, Snapshot, Stream};
+use super::connection::{Connection, Snapshot, Stage, Stream};
 use super::rows::Row;
-use super::stage::Stage;
 use super::transfers::Task;
 use super::{receiver_timer, sender_timer, Simulation, MAX_FLOWS, SAMPLER};
 use crate::datagram::{Sink, Source};

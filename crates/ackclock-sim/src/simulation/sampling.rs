@@ -4,9 +4,8 @@ use ackclock_congestion::CubicState;
 use ackclock_core::tables::{CubicSamples, FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
-use super::connection::Stream;
+use super::connection::{Stage, Stream};
 use super::rows::{Description, Row};
-use super::stage::Stage;
 use super::transfers::Task;
 use super::{Simulation, SAMPLER};
 use crate::link::Counters;

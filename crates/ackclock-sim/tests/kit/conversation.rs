@@ -7,7 +7,9 @@ use ackclock_plan::FlowPlan;
 use ackclock_sim::options::Blocks;
 use ackclock_sim::packet::{Ecn, Kind, Packet, NO_PACKET};
 use ackclock_sim::receiver::{Receiver, Reply};
-use ackclock_sim::sender::{Output, Sender};
+use ackclock_sim::sender::Sender;
+
+use super::Output;
 
 use super::sender;
 use super::transcript::Transcript;

@@ -7,7 +7,9 @@ use ackclock_plan::{DelayedAck, FlowPlan};
 use ackclock_sim::options::Blocks;
 use ackclock_sim::packet::{Flags, Kind, Packet, NO_PACKET};
 use ackclock_sim::receiver::Receiver;
-use ackclock_sim::sender::{Output, Sender};
+use ackclock_sim::sender::Sender;
+
+use super::Output;
 
 use super::sender;
 use super::transcript::Transcript;
