@@ -19,8 +19,10 @@ pub struct Source {
     flow: u32,
     wire_bytes: u32,
     departures: Departures,
-    sent_bytes: u64,
-    received_packets: u64,
+    /// Bytes of them, headers included.
+    pub sent_bytes: u64,
+    /// Echoes that have arrived.
+    pub received_packets: u64,
 }
 
 impl Source {
@@ -72,16 +74,6 @@ impl Source {
     pub fn sent_packets(&self) -> u64 {
         self.departures.count()
     }
-
-    /// Bytes of them, headers included.
-    pub fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
-    }
-
-    /// Echoes that have arrived.
-    pub fn received_packets(&self) -> u64 {
-        self.received_packets
-    }
 }
 
 /// Receiver of datagrams.
@@ -90,8 +82,10 @@ pub struct Sink {
     payload_bytes: u32,
     /// Bytes of an echo; none where there are no echoes.
     echo_bytes: Option<u32>,
-    received_packets: u64,
-    sent_packets: u64,
+    /// Datagrams that have arrived.
+    pub received_packets: u64,
+    /// Echoes sent.
+    pub sent_packets: u64,
     /// Sum of the delays from the source, ps.
     delays: u128,
 }
@@ -125,19 +119,9 @@ impl Sink {
         })
     }
 
-    /// Datagrams that have arrived.
-    pub fn received_packets(&self) -> u64 {
-        self.received_packets
-    }
-
     /// Payload of them.
     pub fn delivered_bytes(&self) -> u64 {
         self.received_packets * u64::from(self.payload_bytes)
-    }
-
-    /// Echoes sent.
-    pub fn sent_packets(&self) -> u64 {
-        self.sent_packets
     }
 
     /// Mean time from the source to here; none before the first datagram.

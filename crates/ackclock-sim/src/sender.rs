@@ -161,10 +161,14 @@ pub struct Sender {
     reordering: Reordering,
     /// Outstanding tail loss probe.
     tlp: Option<TlpProbe>,
-    started: Time,
-    established: Option<Time>,
-    finished: Option<Time>,
-    counters: Counters,
+    /// Time of the first SYN, by either end; [`Time::NEVER`] before.
+    pub started: Time,
+    /// Time at which the connection was established.
+    pub established: Option<Time>,
+    /// Time at which the last data byte was acknowledged.
+    pub finished: Option<Time>,
+    /// Counts so far.
+    pub counters: Counters,
 }
 
 impl Sender {
@@ -243,7 +247,7 @@ impl Sender {
         self.ca_state = CaState::SynSent;
         self.started = now;
         self.workload.begin(now);
-        self.timers.application = self.workload.stop();
+        self.timers.application = self.workload.stop;
         self.send_syn(now, out);
     }
 
@@ -252,7 +256,7 @@ impl Sender {
         self.ca_state = CaState::Listen;
         self.started = now;
         self.workload.begin(now);
-        self.timers.application = self.workload.stop();
+        self.timers.application = self.workload.stop;
     }
 
     /// Process a packet from the receiver.
@@ -295,8 +299,8 @@ impl Sender {
             }
         }
         self.timers.pacing = Time::NEVER;
-        self.timers.application = self.workload.stop();
-        if self.workload.stop() <= now {
+        self.timers.application = self.workload.stop;
+        if self.workload.stop <= now {
             self.on_stop(now, out);
         }
         let sent = self.counters.sent_packets;
@@ -344,27 +348,7 @@ impl Sender {
 
     /// Payload bytes acknowledged cumulatively.
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.workload.payload_before(self.board.unacknowledged())
-    }
-
-    /// Counts so far.
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    /// Time of the first SYN, by either end; [`Time::NEVER`] before.
-    pub fn started(&self) -> Time {
-        self.started
-    }
-
-    /// Time at which the connection was established.
-    pub fn established(&self) -> Option<Time> {
-        self.established
-    }
-
-    /// Time at which the last data byte was acknowledged.
-    pub fn finished(&self) -> Option<Time> {
-        self.finished
+        self.workload.payload_before(self.board.unacknowledged)
     }
 
     /// True if the connection is closed on this side; it still acknowledges the receiver's FIN.

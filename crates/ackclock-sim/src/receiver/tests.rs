@@ -166,7 +166,7 @@ proptest! {
             check_blocks(&seen, segment, &reply, limit)?;
         }
         prop_assert_eq!(receiver.delivered_bytes(), 1000 * expected(&seen));
-        prop_assert_eq!(receiver.duplicates(), duplicates);
+        prop_assert_eq!(receiver.duplicates, duplicates);
     }
 
     #[test]

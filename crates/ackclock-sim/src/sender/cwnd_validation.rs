@@ -19,12 +19,12 @@ impl CwndUsage {
     #[inline]
     pub fn observe(&mut self, limited: bool, board: &Scoreboard) {
         let outstanding = board.outstanding();
-        let new_flight = board.unacknowledged() >= self.until;
+        let new_flight = board.unacknowledged >= self.until;
         if new_flight || limited || (!self.limited && outstanding > self.max_outstanding) {
             *self = CwndUsage {
                 limited,
                 max_outstanding: outstanding,
-                until: board.next(),
+                until: board.next,
             };
         }
     }

@@ -82,8 +82,8 @@ impl Sender {
         self.controller.on_ecn_feedback(&EcnFeedback {
             delivered: delivery.segments,
             marked: report.segments,
-            next: self.board.next(),
-            unacknowledged: self.board.unacknowledged(),
+            next: self.board.next,
+            unacknowledged: self.board.unacknowledged,
         });
         report
     }
@@ -109,7 +109,7 @@ impl Sender {
     /// End the reaction when something sent after it is acknowledged.
     #[inline]
     pub(super) fn end_reaction(&mut self, now: Time) {
-        if self.ca_state == CaState::Cwr && self.board.unacknowledged() > self.ecn.end {
+        if self.ca_state == CaState::Cwr && self.board.unacknowledged > self.ecn.end {
             self.controller.on_recovered(now, self.ack_rtt);
             self.ca_state = CaState::Open;
             self.prr = None;
@@ -127,12 +127,12 @@ impl Sender {
         out.report(
             self.flow,
             EventKind::MarkReaction,
-            self.board.unacknowledged() as f64,
+            self.board.unacknowledged as f64,
         );
         let prior_window = floor_segments(self.controller.cwnd());
         self.undo.forget();
         self.ca_state = CaState::Cwr;
-        self.ecn.end = self.board.next();
+        self.ecn.end = self.board.next;
         self.tlp = None;
         self.queue_cwr();
         let loss = self.loss_at(in_flight, now);
@@ -148,8 +148,8 @@ impl Sender {
 
     /// Send CWR once per round trip for a controller that handles marks by itself.
     fn acknowledge_marks(&mut self) {
-        if self.board.unacknowledged() > self.ecn.end {
-            self.ecn.end = self.board.next();
+        if self.board.unacknowledged > self.ecn.end {
+            self.ecn.end = self.board.next;
             self.queue_cwr();
         }
     }

@@ -39,13 +39,12 @@ impl Sender {
     /// Detect losses by New Reno (RFC 6582): the third duplicate, and in recovery each partial ACK, shows that the
     /// first unacknowledged segment is lost. Duplicates of an old recovery do not start a new one.
     pub(super) fn detect_by_duplicates(&mut self, advanced: bool) -> DetectedLosses {
-        let unacknowledged = self.board.unacknowledged();
+        let unacknowledged = self.board.unacknowledged;
         let losses = match self.ca_state {
             CaState::Recovery => advanced && !self.episode.is_over(unacknowledged),
             CaState::Loss => false,
             _ => {
-                self.board.sacked() >= DUPLICATE_THRESHOLD
-                    && self.episode.allows_new(unacknowledged)
+                self.board.sacked >= DUPLICATE_THRESHOLD && self.episode.allows_new(unacknowledged)
             }
         };
         if losses {

@@ -69,14 +69,10 @@ impl Sender {
                 self.board.next_lost()
             };
             if lost.is_none() && !self.has_new(now) {
-                if self.board.next() < self.available(now) {
+                if self.board.next < self.available(now) {
                     return BlockedBy::Receiver;
                 }
-                if self
-                    .buffer
-                    .as_ref()
-                    .is_none_or(|buffer| !buffer.is_waiting())
-                {
+                if self.buffer.as_ref().is_none_or(|buffer| !buffer.is_waiting) {
                     self.rates.limit_by_application(self.board.in_flight());
                 }
                 return BlockedBy::Application;
@@ -101,7 +97,7 @@ impl Sender {
         self.rates.begin_flight(now);
         let idle_since = self.pacing.last_sent;
         let data = self.available(now).max(self.workload.data(now));
-        if idle_since == Time::ZERO || self.board.next() >= data {
+        if idle_since == Time::ZERO || self.board.next >= data {
             return;
         }
         self.controller.on_restart(&Restart {
@@ -126,15 +122,15 @@ impl Sender {
 
     /// Segments that TCP has taken from the application: without a send buffer, those sent.
     pub(super) fn taken(&self) -> u64 {
-        let written = self.buffer.as_ref().map(SendBuffer::written);
-        written.unwrap_or(self.board.next())
+        let written = self.buffer.as_ref().map(|buffer| buffer.written);
+        written.unwrap_or(self.board.next)
     }
 
     /// Segments that TCP has been given.
     #[inline]
     fn available(&self, now: Time) -> u64 {
         match &self.buffer {
-            Some(buffer) => buffer.written(),
+            Some(buffer) => buffer.written,
             None => self.workload.available(now),
         }
     }
@@ -144,18 +140,18 @@ impl Sender {
         Outstanding {
             segments: self.board.outstanding(),
             buffers: self.board.buffers(),
-            next: self.board.next(),
+            next: self.board.next,
         }
     }
 
     /// Let the application write what it has, unless it waits for room.
     #[inline]
     fn write(&mut self, now: Time, out: &mut impl Outlet) {
-        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting()) else {
+        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting) else {
             return;
         };
         let data = self.workload.data(now);
-        if buffer.written() < data {
+        if buffer.written < data {
             self.write_to(data, now, out);
         }
     }
@@ -181,7 +177,7 @@ impl Sender {
     /// True if the application has written all and is to close, with a send buffer.
     #[inline]
     fn has_written_all(&self) -> bool {
-        let all = self.workload.segments();
+        let all = self.workload.segments;
         self.buffer.as_ref().is_some_and(|buffer| buffer.ends(all))
     }
 
@@ -227,7 +223,7 @@ impl Sender {
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
         self.wake_application_if_room();
-        if self.buffer.as_ref().is_some_and(SendBuffer::woken) {
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.woken) {
             self.write_on(now, out);
         }
     }
@@ -251,14 +247,14 @@ impl Sender {
     /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
     #[inline]
     pub(super) fn wake_application_if_room(&mut self) {
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting()) else {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting) else {
             return;
         };
         let in_flight = self.board.in_flight();
         if in_flight < self.window {
             buffer.grant(self.window);
         }
-        if buffer.is_full(self.board.unacknowledged()) {
+        if buffer.is_full(self.board.unacknowledged) {
             return;
         }
         let held = self.held();
@@ -277,8 +273,8 @@ impl Sender {
     /// True if a new segment may be sent: written by the application, within the receive window.
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
-        let next = self.board.next();
-        if next >= self.board.unacknowledged() + self.opened_window() {
+        let next = self.board.next;
+        if next >= self.board.unacknowledged + self.opened_window() {
             return false;
         }
         next < self.available(now) || self.awaits_application(next, now)
@@ -296,13 +292,10 @@ impl Sender {
     /// before, unless the application is still to be polled.
     #[cold]
     fn awaits_application(&mut self, next: u64, now: Time) -> bool {
-        let has_room = self
-            .buffer
-            .as_ref()
-            .is_none_or(|buffer| !buffer.is_waiting());
-        if has_room && next < self.workload.segments() {
+        let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.is_waiting);
+        if has_room && next < self.workload.segments {
             let written = self.workload.written_at(next).max(now);
-            self.timers.application = written.min(self.workload.stop());
+            self.timers.application = written.min(self.workload.stop);
         }
         false
     }
@@ -335,7 +328,7 @@ impl Sender {
             self.undo.on_retransmission(now);
         }
         out.report(self.flow, EventKind::Retransmission, sequence as f64);
-        if sequence == self.board.unacknowledged() {
+        if sequence == self.board.unacknowledged {
             self.timers.start(now, self.rtt.rto());
         }
         self.send_segment(sequence, true, trigger, now, out);

@@ -36,7 +36,7 @@ impl Sender {
     pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
         match self.ca_state {
             // Losses detected above the end of a recovery start the next one (as in Linux).
-            CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost() > 0 => {
+            CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
             CaState::Open | CaState::Disorder => {
@@ -77,7 +77,7 @@ impl Sender {
         self.save_prior_window(!was_reduced);
         self.ca_state = CaState::Recovery;
         self.episode = RecoveryEpisode {
-            recover: self.board.next(),
+            recover: self.board.next,
             timed_out: None,
         };
         self.tlp = None;
@@ -85,7 +85,7 @@ impl Sender {
         out.report(
             self.flow,
             EventKind::Recovery,
-            self.board.unacknowledged() as f64,
+            self.board.unacknowledged as f64,
         );
         if was_reduced {
             self.on_loss_in_cwr(in_flight, now);

@@ -168,10 +168,10 @@ impl Sender {
         out.report(
             self.flow,
             EventKind::Timeout,
-            self.board.unacknowledged() as f64,
+            self.board.unacknowledged as f64,
         );
         let in_flight = self.board.in_flight();
-        let head = self.board.unacknowledged();
+        let head = self.board.unacknowledged;
         let repeated = self.ca_state == CaState::Loss && self.episode.timed_out == Some(head);
         self.arm_frto(repeated);
         if !repeated && !matches!(self.ca_state, CaState::Recovery | CaState::Cwr) {
@@ -183,7 +183,7 @@ impl Sender {
         } else {
             self.controller.on_timeout(now, in_flight);
             self.episode = RecoveryEpisode {
-                recover: self.board.next(),
+                recover: self.board.next,
                 timed_out: Some(head),
             };
         }

@@ -25,7 +25,7 @@ impl Sender {
         self.tcp.tail_loss_probe
             && self.tcp.sack
             && matches!(self.ca_state, CaState::Open | CaState::Cwr)
-            && self.board.sacked() == 0
+            && self.board.sacked == 0
             && self.tlp.is_none()
             && self.rtt.has_sample()
     }
@@ -48,14 +48,14 @@ impl Sender {
             return;
         }
         self.counters.tail_probes += 1;
-        out.report(self.flow, EventKind::TailProbe, self.board.next() as f64);
+        out.report(self.flow, EventKind::TailProbe, self.board.next as f64);
         let retransmitted = !self.has_new(now);
         if retransmitted {
-            self.retransmit(self.board.next() - 1, Trigger::TlpProbe, now, out);
+            self.retransmit(self.board.next - 1, Trigger::TlpProbe, now, out);
         } else {
             self.send_new(Trigger::TlpProbe, now, out);
         }
-        let end = self.board.next();
+        let end = self.board.next;
         self.tlp = Some(TlpProbe { end, retransmitted });
         self.timers.start(now, self.rtt.rto());
     }

@@ -176,7 +176,7 @@ impl Conversation {
     /// # Panics
     /// If more is said than a person would read: nothing limits a window here.
     pub fn run(&mut self, until: Time) -> &mut Conversation {
-        if self.sender.started().is_never() {
+        if self.sender.started.is_never() {
             self.start();
         }
         while self.next() <= until {
