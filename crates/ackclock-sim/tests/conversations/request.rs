@@ -162,10 +162,7 @@ fn a_lost_request_is_retransmitted_after_the_timeout_of_the_handshake_rtt() {
     );
     assert_eq!(client_times(&tcp), (Some(100), Some(1100)));
     assert_eq!(
-        tcp.receiver
-            .client()
-            .expect("a client")
-            .syn_retransmissions(),
+        tcp.receiver.client().expect("a client").syn_retransmissions,
         0
     );
     // RFC 6298: SRTT + 4 RTTVAR = 300 ms, but at least a second.
