@@ -4,8 +4,8 @@
 //! cannot queue is not an event: a packet that leaves its last queue is handed over immediately, with the local time of
 //! its arrival, and a reply goes straight into the return queue.
 //!
-//! Links between nodes have a module of their own, `propagation`: all packets of a link share its propagation delay,
-//! and at the end a packet is routed to the next link, or has arrived.
+//! Links have a module of their own, `links`. Between nodes all packets of a link share its propagation delay, and at the
+//! end a packet is routed to the next link, or has arrived.
 
 use ackclock_core::tables::{EventKind, PacketAction, Tables, NONE};
 use ackclock_plan::{PathPlan, Plan};
@@ -33,7 +33,7 @@ mod attachments;
 mod changes;
 mod flows;
 mod impairment;
-mod propagation;
+mod links;
 mod tracing;
 
 use attachments::Attachments;
@@ -120,7 +120,7 @@ impl Network {
         let paths = paths.collect();
         let mut network = Network {
             now: Time::ZERO,
-            link_events: propagation::timing_wheel(plan),
+            link_events: links::timing_wheel(plan),
             changes: Changes::new(plan, priorities, &seeds)?,
             has_impairments: !impairments.is_empty(),
             impairments,
@@ -301,96 +301,6 @@ impl Network {
         if let Some(due) = first {
             self.arrivals.set(self.delay_lines.len() + slot, due);
         }
-    }
-
-    /// Offer a packet to a link. What is not handed on stays in registers; a link with propagation delay gets a copy.
-    #[inline(always)]
-    fn offer(&mut self, packet: Packet, link: usize) {
-        if self.links[link].propagation.exists {
-            self.offer_behind_queue(packet.entering(self.now), link);
-        } else {
-            self.admit::<false>(packet, link, self.is_traced);
-        }
-    }
-
-    /// Offer a packet of which the caller keeps no other part in registers.
-    #[inline(always)]
-    pub(super) fn offer_from_memory(&mut self, packet: Packet, link: usize) {
-        let this = &mut self.links[link];
-        if this.is_idle(self.now) {
-            let arrival = this.bypass(packet, self.now);
-            self.schedule_arrival(link, arrival);
-        } else {
-            self.offer_behind_queue(packet, link);
-        }
-    }
-
-    /// Offer a packet to a link that may be idle once it has caught up.
-    #[inline(never)]
-    fn offer_behind_queue(&mut self, packet: Packet, link: usize) {
-        let this = &mut self.links[link];
-        if !this.propagation.exists {
-            return self.admit::<false>(packet, link, self.is_traced);
-        }
-        this.catch_up(self.now);
-        if this.is_idle(self.now) {
-            let arrival = this.bypass(packet, self.now);
-            self.schedule_arrival(link, arrival);
-        } else if self.is_traced {
-            self.admit::<true>(packet, link, true);
-        } else {
-            self.admit::<true>(packet, link, false);
-        }
-    }
-
-    /// Admit a packet to a link, which may lose it or queue it, and log that. Links with and without propagation delay
-    /// (`PROPAGATES`) are compiled separately: to distinguish them for each packet costs 3 % of all instructions.
-    #[inline(always)]
-    fn admit<const PROPAGATES: bool>(&mut self, packet: Packet, link: usize, log: bool) {
-        let Some(due) = self.links[link].offer::<PROPAGATES>(packet, self.now) else {
-            return self.lose(link as u32, packet.for_record(), EventKind::Loss);
-        };
-        if log {
-            let packet = packet.for_record();
-            self.write_log(self.now, link as u32, packet, PacketAction::Enqueue);
-            if PROPAGATES {
-                self.schedule_departure(link, due.departure);
-            }
-        }
-        if PROPAGATES {
-            self.schedule_link(link, due);
-        } else if !due.next().is_never() {
-            self.transmissions.set(link, due.next());
-        }
-        self.record_drops_if_any(link);
-    }
-
-    #[inline(always)]
-    fn record_drops_if_any(&mut self, link: usize) {
-        if self.links[link].has_drops() {
-            self.record_drops(link);
-        }
-    }
-
-    #[cold]
-    fn record_drops(&mut self, link: usize) {
-        let empty = std::mem::take(&mut self.spare_drop_log);
-        let mut drop_log = self.links[link].take_drop_log(empty);
-        for packet in drop_log.dropped.drain(..) {
-            self.lose(link as u32, packet, EventKind::Drop);
-        }
-        for packet in drop_log.marked.drain(..) {
-            let (flow, value) = (packet.flow, packet.sequence as f64);
-            let events = &mut self.tables.events;
-            events.push(
-                self.now.seconds(),
-                flow,
-                link as u32,
-                EventKind::Mark,
-                value,
-            );
-        }
-        self.spare_drop_log = drop_log;
     }
 
     #[cold]
