@@ -18,25 +18,25 @@
 //! - Where the reverse path has no link in the plan, packets on it pass a link's wire as long before they arrive
 //!   as the forward path takes from the sender to the link; if a queue lies between, when they have left it.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use ackclock_core::tables::{PacketFate, Transmissions, NONE};
 use ackclock_core::Time;
+use ackclock_pcap::savefile;
 use ackclock_plan::{FlowPlan, PathPlan, Plan};
 
 use crate::options::Block;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::sender::SendReason;
 
 mod connection;
-mod file;
 mod frame;
 mod ground_truth;
 mod numbers;
 mod vantage;
 
 use connection::Connection;
-use file::File;
 use frame::Frame;
 use ground_truth::{GroundTruth, RowKey};
 use numbers::Numbers;
@@ -227,6 +227,57 @@ impl Captures {
             .filter(|(point, _)| point.captures(location))
         {
             file.write(&sent.frame, packet.ecn(), time, now);
+        }
+    }
+}
+
+/// One capture file, in the order of time. A receiver's clock runs ahead of the simulation's, so records of what it sends
+/// and receives come early. They wait until the simulation has reached their time.
+#[derive(Debug)]
+pub struct File {
+    bytes: Vec<u8>,
+    /// Record whose time has not come, with the numbers by which they were written.
+    waiting: BinaryHeap<Reverse<(Time, u64, Vec<u8>)>>,
+    written: u64,
+}
+
+impl File {
+    /// A file without frames.
+    pub fn empty() -> File {
+        File {
+            bytes: savefile::header(),
+            waiting: BinaryHeap::new(),
+            written: 0,
+        }
+    }
+
+    /// Record a frame that passes at `time`, no earlier than `now`, with these ECN bits.
+    pub fn write(&mut self, frame: &Frame, ecn: Ecn, time: Time, now: Time) {
+        self.write_due(now);
+        if time <= now {
+            return frame.append_to(&mut self.bytes, time, ecn);
+        }
+        let mut record = Vec::new();
+        frame.append_to(&mut record, time, ecn);
+        self.waiting.push(Reverse((time, self.written, record)));
+        self.written += 1;
+    }
+
+    /// Take the bytes up to `now` since the last call; the first ones begin with the file header.
+    pub fn take(&mut self, now: Time) -> Vec<u8> {
+        self.write_due(now);
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Write the waiting records that are due.
+    fn write_due(&mut self, now: Time) {
+        while let Some(Reverse((time, _, _))) = self.waiting.peek() {
+            if *time > now {
+                return;
+            }
+            if let Some(Reverse((_, _, record))) = self.waiting.pop() {
+                self.bytes.extend(record);
+            }
         }
     }
 }

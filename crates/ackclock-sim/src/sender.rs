@@ -33,11 +33,9 @@
 
 mod ack;
 mod buffer;
-mod cwnd_validation;
 mod ecn;
 mod frto;
 mod handshake;
-mod loss_detection;
 mod output;
 mod pacing;
 mod prr;
@@ -63,10 +61,10 @@ use crate::workload::Workload;
 use ackclock_congestion::{Controller, CubicState, Error, Prototype};
 
 use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
-use cwnd_validation::CwndUsage;
 use ecn::EcnState;
 use frto::Frto;
 use handshake::Handshake;
+use output::CwndUsage;
 use pacing::Pacing;
 use prr::Prr;
 use rates::RateSampler;

@@ -167,7 +167,7 @@ struct DualPi2 {
 }
 
 /// Make the discipline; an error if parameters differ from the specification or are out of range.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Queue::other(DualPi2::new(parameters)))

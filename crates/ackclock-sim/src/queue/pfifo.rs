@@ -28,7 +28,7 @@ pub struct Pfifo {
 }
 
 /// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::Pfifo(Pfifo {

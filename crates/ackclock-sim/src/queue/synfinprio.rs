@@ -12,7 +12,7 @@ use crate::queue::synprio::with_urgent;
 use crate::queue::{Queue, QueueContext};
 
 /// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, |kind| kind.opens() || kind.closes())
 }
 

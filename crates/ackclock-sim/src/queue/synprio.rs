@@ -24,7 +24,7 @@ struct Parameters {
 }
 
 /// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, Kind::opens)
 }
 

@@ -115,7 +115,7 @@ struct Tbf {
 }
 
 /// Make the discipline; an error if parameters differ from the specification or are out of range.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Queue::other(Tbf::new(&parameters)))
