@@ -29,8 +29,8 @@ mod rows;
 mod sampling;
 mod transfers;
 
-use connection::Stage;
 use delays::Delays;
+use lifecycle::Stage;
 use rows::Row;
 use transfers::{Task, Transfers};
 

@@ -1,5 +1,4 @@
-//! What does not fit into a packet in transit: the SACK blocks of an ACK. Of a captured packet, its slot also identifies
-//! the frame.
+//! Attachments of packets in transit: the SACK blocks of an ACK. The slot of a captured packet identifies its frame, too.
 //!
 //! Most packets have none, so they carry only the index of a slot.
 

@@ -1,12 +1,11 @@
 //! Loss detection (by time: RACK, by count, or by duplicate ACKs), and recovery: how the sender enters and leaves
 //! `Recovery`, and its window meanwhile.
 
-use ackclock_core::{jiffies, Time};
+use ackclock_core::Time;
 
 use super::prr::Prr;
 use super::scoreboard::{DetectedLosses, DUPLICATE_THRESHOLD};
 use super::send_reason::Trigger;
-use super::timers::{Purpose, TIMER_FLOOR};
 use super::undo::Evidence;
 use super::{floor_segments, CaState, Outlet, Sender};
 use ackclock_congestion::{Loss, RecoveryPolicy};
@@ -78,20 +77,6 @@ impl Sender {
             self.board.mark_head_lost()
         } else {
             DetectedLosses::default()
-        }
-    }
-
-    /// Set the reordering timer. Linux rounds it to jiffies, and to no less than 2 ms: meanwhile a third SACK may show
-    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
-    pub(super) fn set_reordering_timer(&mut self, due: Time, now: Time) {
-        let due = match self.tcp.timer_tick {
-            Time::ZERO => due,
-            tick => jiffies::timer_expiry(tick, now, due.since(now) + TIMER_FLOOR),
-        };
-        if due < self.timers.timeout {
-            self.timers.set(Purpose::Reordering, now, due);
-        } else {
-            self.timers.resume(now);
         }
     }
 

@@ -1,56 +1,13 @@
-//! Stages of a flow, and its two ends: a TCP connection, or a UDP stream.
-//!
-//! ```text
-//!             first packet                both ends closed, no packet in transit
-//!   Waiting ──────────────▶ Connection ───────────────────────────────────────▶ Over
-//!      └──────────────────▶ Stream, to the end of the run
-//! ```
+//! The two ends of a flow: a TCP connection, or a UDP stream.
 
 use ackclock_core::Time;
 
-use super::rows::Row;
 use super::transfers::Task;
 use crate::datagram::{Sink, Source};
 use crate::network::{Network, NetworkOutlet};
 use crate::path::Hop;
 use crate::receiver::Receiver;
 use crate::sender::{self, Sender};
-
-/// Stage of a flow.
-///
-/// The two ends exist from the first packet to the last. Of generated transfers only those are here that are next or
-/// have begun.
-pub enum Stage {
-    /// Not begun; with the task of a generated transfer.
-    Waiting(Option<Box<Task>>),
-    /// A connection, from its first packet to its last.
-    Connection(Box<Connection>),
-    /// Datagrams, from the first to the end of the run.
-    Stream(Box<Stream>),
-    /// Ended; only its row is left.
-    Over(Box<Row>),
-    /// The slot is free. The row of its transfer is stored elsewhere until it is handed over.
-    Vacant,
-}
-
-impl Stage {
-    /// Task of a generated transfer that has begun.
-    pub fn task(&self) -> Option<&Task> {
-        match self {
-            Stage::Connection(flow) => flow.task.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// Packets that the two ends of an active flow have sent, and those that have arrived.
-    pub fn packets(&self) -> (u64, u64) {
-        match self {
-            Stage::Connection(flow) => flow.packets(),
-            Stage::Stream(stream) => stream.packets(),
-            _ => (0, 0),
-        }
-    }
-}
 
 /// The two ends of a connection.
 pub struct Connection {

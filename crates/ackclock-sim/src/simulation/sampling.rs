@@ -4,7 +4,7 @@ use ackclock_congestion::CubicState;
 use ackclock_core::tables::{CubicSamples, Flows, Links, Totals, NONE};
 use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
-use super::connection::Stage;
+use super::lifecycle::Stage;
 use super::rows::{Description, Row};
 use super::transfers::Task;
 use super::{Simulation, SAMPLER};
