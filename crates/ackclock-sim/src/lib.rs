@@ -5,7 +5,7 @@
 //!
 //! The journey of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
 //! [`queue`] holds it, each further link or delay takes it on, the [`receiver`] answers, and the
-//! answer travels back. [`simulation`] is the only module that schedules anything.
+//! answer travels back. `simulation` is the only module that schedules anything.
 
 mod datagram;
 mod delay_queue;
