@@ -23,6 +23,7 @@ COMPONENTS = {
     "simulation": "simulation: dispatch, sampling",
     "network": "network, paths, SACK blocks",
     "path.rs": "network, paths, SACK blocks",
+    "delay_queue.rs": "network, paths, SACK blocks",
     "packet.rs": "network, paths, SACK blocks",
     "link.rs": "link and queue",
     "queue": "link and queue",

@@ -7,7 +7,7 @@ use ackclock_core::Time;
 use ackclock_plan::DatagramPlan;
 use ackclock_traffic::Departures;
 
-use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use crate::packet::{Flags, Kind, Packet, NO_PACKET};
 use crate::receiver::Reply;
 
 /// Bytes that an echo carries besides its headers.
@@ -19,8 +19,10 @@ pub struct Source {
     flow: u32,
     wire_bytes: u32,
     departures: Departures,
-    sent_bytes: u64,
-    received_packets: u64,
+    /// Bytes of them, headers included.
+    pub sent_bytes: u64,
+    /// Echoes that have arrived.
+    pub received_packets: u64,
 }
 
 impl Source {
@@ -52,11 +54,8 @@ impl Source {
             enqueued: now,
             flow: self.flow,
             wire_bytes: self.wire_bytes,
-            sack: NO_SACK,
             kind: Kind::Datagram,
-            ecn: Ecn::NotEct,
-            hop: 0,
-            flags: Flags::NONE,
+            ..NO_PACKET
         }
     }
 
@@ -75,16 +74,6 @@ impl Source {
     pub fn sent_packets(&self) -> u64 {
         self.departures.count()
     }
-
-    /// Bytes of them, headers included.
-    pub fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
-    }
-
-    /// Echoes that have arrived.
-    pub fn received_packets(&self) -> u64 {
-        self.received_packets
-    }
 }
 
 /// Receiver of datagrams.
@@ -93,8 +82,10 @@ pub struct Sink {
     payload_bytes: u32,
     /// Bytes of an echo; none where there are no echoes.
     echo_bytes: Option<u32>,
-    received_packets: u64,
-    sent_packets: u64,
+    /// Datagrams that have arrived.
+    pub received_packets: u64,
+    /// Echoes sent.
+    pub sent_packets: u64,
     /// Sum of the delays from the source, ps.
     delays: u128,
 }
@@ -125,23 +116,12 @@ impl Sink {
             wire_bytes,
             blocks: None,
             flags: Flags::NONE,
-            ecn: Ecn::NotEct,
         })
-    }
-
-    /// Datagrams that have arrived.
-    pub fn received_packets(&self) -> u64 {
-        self.received_packets
     }
 
     /// Payload of them.
     pub fn delivered_bytes(&self) -> u64 {
         self.received_packets * u64::from(self.payload_bytes)
-    }
-
-    /// Echoes sent.
-    pub fn sent_packets(&self) -> u64 {
-        self.sent_packets
     }
 
     /// Mean time from the source to here; none before the first datagram.

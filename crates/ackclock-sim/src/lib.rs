@@ -5,27 +5,28 @@
 //!
 //! The journey of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
 //! [`queue`] holds it, each further link or delay takes it on, the [`receiver`] answers, and the
-//! answer travels back. [`simulation`] is the only module that schedules anything.
+//! answer travels back. `simulation` is the only module that schedules anything.
 
-pub mod datagram;
-pub mod flow_slots;
-pub mod histogram;
-pub(crate) mod host_delay;
+mod datagram;
+mod delay_queue;
+mod flow_slots;
+mod histogram;
+mod host_delay;
 pub mod link;
-pub mod network;
+mod network;
 pub mod options;
 pub mod packet;
-pub mod path;
-pub mod pcap;
+mod path;
+mod pcap;
 pub mod queue;
 pub mod receiver;
 pub mod routing;
-pub mod rtt;
+mod rtt;
 pub mod sender;
-pub mod simulation;
-pub mod timing_wheel;
-pub mod tournament_tree;
-pub mod workload;
+mod simulation;
+mod timing_wheel;
+mod tournament_tree;
+mod workload;
 
 pub use simulation::Simulation;
 

@@ -2,7 +2,6 @@
 //!
 //! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
 
-mod bucket;
 mod changes;
 mod counters;
 mod loss;
@@ -19,13 +18,12 @@ use crate::packet::Packet;
 use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
-use bucket::APART;
 pub use counters::Counters;
 use counters::{BypassCounters, Sojourns};
 use loss::RandomLoss;
 pub use propagation::Propagation;
 use rates::Rates;
-use shaper::Shaper;
+use shaper::{Shaper, APART};
 
 #[cfg(test)]
 mod tests;
@@ -159,8 +157,8 @@ impl Link {
     /// lost at random or the link is down; otherwise the discipline has queued it, or dropped it or another (see the
     /// link's drops).
     #[inline(always)]
-    pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
-        debug_assert_eq!(FLIGHT, self.propagation.exists);
+    pub fn offer<const PROPAGATES: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
+        debug_assert_eq!(PROPAGATES, self.propagation.exists);
         self.counters.arrived += 1;
         if self.may_lose && self.draw_loss(packet.for_record()) {
             return None;
@@ -169,7 +167,7 @@ impl Link {
         self.count_enqueued(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
         self.collect_drops(now);
-        Some(self.poll::<FLIGHT>(now))
+        Some(self.poll::<PROPAGATES>(now))
     }
 
     /// Draw whether a packet is lost before the queue, and count it.
@@ -208,33 +206,33 @@ impl Link {
 
     /// Start the next transmission if the transmitter is free.
     #[inline(always)]
-    fn poll<const FLIGHT: bool>(&mut self, now: Time) -> Due {
-        let is_busy = if FLIGHT {
+    fn poll<const PROPAGATES: bool>(&mut self, now: Time) -> Due {
+        let is_busy = if PROPAGATES {
             self.busy_until > now
         } else {
             !self.propagation.is_empty()
         };
         if is_busy {
-            return Due::later(self.next_poll::<FLIGHT>());
+            return Due::later(self.next_poll::<PROPAGATES>());
         }
-        self.start_next::<FLIGHT>(now)
+        self.start_next::<PROPAGATES>(now)
     }
 
     /// Start the next transmission; the transmitter is free.
     #[inline(always)]
-    fn start_next<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+    fn start_next<const PROPAGATES: bool>(&mut self, now: Time) -> Due {
         if self.shaper.is_some() {
             return Due::later(self.run_shaper(now));
         }
         if self.queued_packets == 0 {
             return Due::later(Time::NEVER);
         }
-        self.transmit::<FLIGHT>(now)
+        self.transmit::<PROPAGATES>(now)
     }
 
     /// Start to transmit the next packet.
     #[inline(always)]
-    pub(super) fn transmit<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+    pub(super) fn transmit<const PROPAGATES: bool>(&mut self, now: Time) -> Due {
         let Some((packet, duration)) = self.take(now) else {
             return Due::later(self.next_dequeue_time(now));
         };
@@ -242,7 +240,7 @@ impl Link {
         Due {
             departure: done,
             arrival: self.start_transmission(packet, done),
-            revisit: self.next_poll::<FLIGHT>(),
+            revisit: self.next_poll::<PROPAGATES>(),
         }
     }
 
@@ -392,12 +390,15 @@ impl Link {
 
     /// Wire bits that it could have sent in the time before `now`.
     pub fn capacity_bits(&self, now: Time, span: Time) -> f64 {
-        let total: &dyn Fn(Time) -> f64 = match (&self.rates, self.shaper.as_deref()) {
-            (Some(rates), _) => &|until| rates.capacity_bits(until),
-            (_, Some(Shaper::Opportunities(times))) => &|until| times.capacity_bits(until),
-            _ => return self.rate.bits_per_second() * span.seconds(),
+        let traced = |until| match (&self.rates, &self.shaper) {
+            (Some(rates), _) => Some(rates.capacity_bits(until)),
+            (_, Some(shaper)) => shaper.capacity_bits(until),
+            _ => None,
         };
-        total(now) - total(now - span)
+        match (traced(now), traced(now - span)) {
+            (Some(total), Some(before)) => total - before,
+            _ => self.rate.bits_per_second() * span.seconds(),
+        }
     }
 
     /// The rate of the transmitter, or the mean of its trace.

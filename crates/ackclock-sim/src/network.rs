@@ -4,8 +4,8 @@
 //! cannot queue is not an event: a packet that leaves its last queue is handed over immediately, with the local time of
 //! its arrival, and a reply goes straight into the return queue.
 //!
-//! Links between nodes have a module of their own, `propagation`: all packets of a link share its propagation delay,
-//! and at the end a packet is routed to the next link, or has arrived.
+//! Links have a module of their own, `links`. Between nodes all packets of a link share its propagation delay, and at the
+//! end a packet is routed to the next link, or has arrived.
 
 use ackclock_core::tables::{EventKind, PacketAction, Tables, NONE};
 use ackclock_plan::{PathPlan, Plan};
@@ -18,8 +18,8 @@ use rand_pcg::Pcg64Mcg;
 use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
-use crate::packet::{Packet, NO_SACK};
-use crate::path::{first_due, push_delayed, DelayLine, Hop, Path, Route};
+use crate::packet::{Packet, NO_ATTACHMENT};
+use crate::path::{DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::queue::Priorities;
 use crate::receiver::Reply;
@@ -29,17 +29,16 @@ use crate::timing_wheel::TimingWheel;
 use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
 
+mod attachments;
 mod changes;
 mod flows;
 mod impairment;
-mod propagation;
-mod sacks;
+mod links;
 mod tracing;
 
+use attachments::Attachments;
 use changes::Changes;
 use impairment::Impairment;
-pub use impairment::ImpairmentCounters;
-use sacks::SackStore;
 
 /// Links, delays and the packets in them.
 pub struct Network {
@@ -70,7 +69,7 @@ pub struct Network {
     /// Arrival of the first packet, by delay line, then by flow slot. At equal times flows come first.
     arrivals: TournamentTree,
     seed: u64,
-    sacks: SackStore,
+    attachments: Attachments,
     /// Spare log that replaces a link's while that is recorded.
     spare_drop_log: DropLog,
     /// True if packets are logged or captured.
@@ -121,7 +120,7 @@ impl Network {
         let paths = paths.collect();
         let mut network = Network {
             now: Time::ZERO,
-            link_events: propagation::timing_wheel(plan),
+            link_events: links::timing_wheel(plan),
             changes: Changes::new(plan, priorities, &seeds)?,
             has_impairments: !impairments.is_empty(),
             impairments,
@@ -136,7 +135,7 @@ impl Network {
             lost_packets: Vec::new(),
             delay_lines,
             seed,
-            sacks: SackStore::default(),
+            attachments: Attachments::default(),
             spare_drop_log: DropLog::default(),
             is_traced,
             log_packets: plan.record.packets,
@@ -213,7 +212,7 @@ impl Network {
             self.leave_delay_line(index);
             return None;
         };
-        let (_, packet) = self.routes[slot].as_mut()?.return_queue.pop_front()?;
+        let (_, packet) = self.routes[slot].as_mut()?.return_queue.pop()?;
         if self.is_traced && !packet.kind.is_forward() {
             self.write_log(self.now, NONE, packet.for_record(), PacketAction::Arrive);
         }
@@ -223,7 +222,7 @@ impl Network {
     /// Take the SACK blocks that a packet carries.
     #[inline(always)]
     pub fn take_blocks(&mut self, packet: &Packet) -> Option<Blocks> {
-        self.sacks.remove(packet.sack)
+        self.attachments.remove(packet.attachment)
     }
 
     /// Schedule the next arrival at a sender. Separate from [`Network::on_arrival`], because the next
@@ -231,7 +230,7 @@ impl Network {
     #[inline]
     pub fn schedule_next_return(&mut self, slot: usize) {
         let route = self.routes[slot].as_ref();
-        let next = route.map_or(Time::NEVER, |route| first_due(&route.return_queue));
+        let next = route.map_or(Time::NEVER, |route| route.return_queue.first_due());
         self.arrivals.set(self.delay_lines.len() + slot, next);
     }
 
@@ -239,9 +238,9 @@ impl Network {
     fn leave_delay_line(&mut self, index: usize) {
         let delay_line = &mut self.delay_lines[index];
         let link = delay_line.link;
-        if let Some((_, packet)) = delay_line.flight.pop_front() {
-            self.arrivals.set(index, first_due(&delay_line.flight));
-            self.offer(packet, link);
+        if let Some((_, packet)) = delay_line.packets.pop() {
+            self.arrivals.set(index, delay_line.packets.first_due());
+            self.offer(packet, link as usize);
         }
     }
 
@@ -280,7 +279,7 @@ impl Network {
     #[inline(always)]
     fn send_to_hop(&mut self, hop: Hop, packet: Packet) {
         match hop {
-            Hop::Direct(link) => self.offer(packet, link),
+            Hop::Direct(link) => self.offer(packet, link as usize),
             Hop::Delayed { delay, delay_line } => {
                 self.enter_delay_line(delay_line, self.now + delay, packet);
             }
@@ -290,8 +289,8 @@ impl Network {
 
     #[inline(always)]
     fn enter_delay_line(&mut self, delay_line: u32, due: Time, packet: Packet) {
-        let flight = &mut self.delay_lines[delay_line as usize].flight;
-        if push_delayed(flight, due, packet) {
+        let packets = &mut self.delay_lines[delay_line as usize].packets;
+        if packets.push(due, packet) {
             self.arrivals.set(delay_line as usize, due);
         }
     }
@@ -304,70 +303,6 @@ impl Network {
         }
     }
 
-    /// Offer a packet to a link.
-    #[inline(always)]
-    fn offer(&mut self, packet: Packet, link: u32) {
-        let link = link as usize;
-        if self.links[link].propagation.exists {
-            self.admit_with_propagation(packet.entering(self.now), link);
-        } else {
-            self.admit::<false>(packet, link, self.is_traced);
-        }
-    }
-
-    /// Admit a packet to a link, with propagation delay or without, which may lose it; `log`: log the packet.
-    #[inline(always)]
-    fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize, log: bool) {
-        let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
-            return self.lose(link as u32, packet.for_record(), EventKind::Loss);
-        };
-        if log {
-            self.write_log(
-                self.now,
-                link as u32,
-                packet.for_record(),
-                PacketAction::Enqueue,
-            );
-        }
-        if FLIGHT {
-            if log {
-                self.schedule_departure(link, due.departure);
-            }
-            self.schedule_link(link, due);
-        } else if !due.next().is_never() {
-            self.transmissions.set(link, due.next());
-        }
-        self.record_drops_if_any(link);
-    }
-
-    #[inline(always)]
-    fn record_drops_if_any(&mut self, link: usize) {
-        if self.links[link].has_drops() {
-            self.record_drops(link);
-        }
-    }
-
-    #[cold]
-    fn record_drops(&mut self, link: usize) {
-        let empty = std::mem::take(&mut self.spare_drop_log);
-        let mut drop_log = self.links[link].take_drop_log(empty);
-        for packet in drop_log.dropped.drain(..) {
-            self.lose(link as u32, packet, EventKind::Drop);
-        }
-        for packet in drop_log.marked.drain(..) {
-            let (flow, value) = (packet.flow, packet.sequence as f64);
-            let events = &mut self.tables.events;
-            events.push(
-                self.now.seconds(),
-                flow,
-                link as u32,
-                EventKind::Mark,
-                value,
-            );
-        }
-        self.spare_drop_log = drop_log;
-    }
-
     #[cold]
     fn lose(&mut self, link: u32, packet: Packet, kind: EventKind) {
         let action = if kind == EventKind::Drop {
@@ -376,7 +311,7 @@ impl Network {
             PacketAction::Loss
         };
         self.log(self.now, link, &packet, action);
-        self.sacks.remove(packet.sack);
+        self.attachments.remove(packet.attachment);
         let slot = self.slots.slot_of(packet.flow);
         if let Some(Some(_)) = self.routes.get(slot) {
             self.lost_packets[slot] += 1;
@@ -396,11 +331,10 @@ impl Network {
             enqueued: local,
             flow,
             wire_bytes: reply.wire_bytes,
-            sack: reply
+            attachment: reply
                 .blocks
-                .map_or(NO_SACK, |blocks| self.sacks.insert(blocks)),
+                .map_or(NO_ATTACHMENT, |blocks| self.attachments.insert(blocks)),
             kind: reply.kind,
-            ecn: reply.ecn,
             hop: 0,
             flags: reply.flags,
         };
@@ -465,7 +399,7 @@ impl Network {
         let between = self
             .delay_lines
             .iter()
-            .map(|delay_line| delay_line.flight.len());
+            .map(|delay_line| delay_line.packets.len());
         let behind = self.links.iter().map(|link| link.propagation.len());
         let flying = self.impairments.values().map(Impairment::len);
         let delayed = return_queue.chain(between).chain(behind).chain(flying);

@@ -89,8 +89,6 @@ pub enum Ecn {
     Ect1,
     /// CE: a router has experienced congestion.
     Ce,
-    /// No codepoint: the packet is corrupted, see [`Packet::corrupt`].
-    Corrupted,
 }
 
 impl Ecn {
@@ -106,47 +104,87 @@ impl Ecn {
     }
 }
 
-/// Header flags: retransmitted (or, of an ACK, DSACK), the echo of ECN marks, and whether an ACK
-/// changes the advertised window.
+/// Flags of a packet: its ECN bits, the echo of ECN marks, retransmitted (or, of an ACK, DSACK), a changed
+/// advertised window, and corrupted in transit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No flag.
     pub const NONE: Flags = Flags(0);
     /// The echo counts modulo this.
     pub const ECHO_MODULUS: u8 = 64;
+    const ECHO: u16 = 0x3f;
+    const ECN_SHIFT: u32 = 6;
+    const ECN: u16 = 3 << Flags::ECN_SHIFT;
     /// DSACK in an ACK; retransmitted in all others.
-    const REPEATS: u8 = 1;
+    const REPEATS: u16 = 1 << 8;
     /// Changed advertised window, in an ACK.
-    const OPENED: u8 = 1 << 7;
+    const OPENED: u16 = 1 << 9;
+    const CORRUPTED: u16 = 1 << 10;
 
-    /// Set or clear the flag of a retransmission, in a packet other than an ACK.
+    /// Flags of a packet with these ECN bits.
     #[inline(always)]
-    #[must_use]
-    pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
-        Flags(self.0 & !Flags::REPEATS | u8::from(retransmitted))
+    pub fn of(ecn: Ecn) -> Flags {
+        Flags::NONE.with_ecn(ecn)
     }
 
-    /// Set or clear DSACK, in an ACK.
+    /// Set the ECN bits.
     #[inline(always)]
     #[must_use]
-    pub fn with_dsack(self, dsack: bool) -> Flags {
-        Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
-    }
-
-    /// Set or clear the flag of a changed window, in an ACK.
-    #[inline(always)]
-    #[must_use]
-    pub fn with_opened(self, opened: bool) -> Flags {
-        Flags(self.0 & !Flags::OPENED | (u8::from(opened) * Flags::OPENED))
+    pub fn with_ecn(self, ecn: Ecn) -> Flags {
+        Flags(self.0 & !Flags::ECN | (ecn as u16) << Flags::ECN_SHIFT)
     }
 
     /// Set the echo, taken modulo [`Flags::ECHO_MODULUS`].
     #[inline(always)]
     #[must_use]
     pub fn with_echo(self, echo: u8) -> Flags {
-        Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | ((echo % Flags::ECHO_MODULUS) << 1))
+        Flags(self.0 & !Flags::ECHO | u16::from(echo % Flags::ECHO_MODULUS))
+    }
+
+    /// Set or clear the flag of a retransmission, in a packet other than an ACK.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
+        self.with(Flags::REPEATS, retransmitted)
+    }
+
+    /// Set or clear DSACK, in an ACK.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_dsack(self, dsack: bool) -> Flags {
+        self.with(Flags::REPEATS, dsack)
+    }
+
+    /// Set or clear the flag of a changed window, in an ACK.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_opened(self, opened: bool) -> Flags {
+        self.with(Flags::OPENED, opened)
+    }
+
+    #[inline(always)]
+    fn with(self, flag: u16, is_set: bool) -> Flags {
+        Flags(self.0 & !flag | (u16::from(is_set) * flag))
+    }
+
+    /// The ECN bits.
+    #[inline(always)]
+    pub fn ecn(self) -> Ecn {
+        match (self.0 & Flags::ECN) >> Flags::ECN_SHIFT {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect0,
+            2 => Ecn::Ect1,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
+    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
+    #[inline(always)]
+    pub fn echo(self) -> u8 {
+        (self.0 & Flags::ECHO) as u8
     }
 
     /// True for retransmitted data, SYNs, SYN/ACKs and requests.
@@ -161,13 +199,6 @@ impl Flags {
         self.0 & Flags::REPEATS != 0
     }
 
-    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
-    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
-    #[inline(always)]
-    pub fn echo(self) -> u8 {
-        (self.0 & !Flags::OPENED) >> 1
-    }
-
     /// True if an ACK advertises another window than the one before.
     #[inline(always)]
     pub fn has_opened(self) -> bool {
@@ -175,13 +206,13 @@ impl Flags {
     }
 }
 
-/// Value of [`Packet::sack`] without SACK blocks.
-pub const NO_SACK: u32 = u32::MAX;
+/// Value of [`Packet::attachment`] without one.
+pub const NO_ATTACHMENT: u32 = u32::MAX;
 
 /// A packet in transit. Sequence numbers count segments, from 0 for the first data segment.
 ///
 /// The order of the fields is that of memory: the field that changes in transit ([`Packet::wire_bytes`]) and the one
-/// that distinguishes a packet from none (`ecn`) lie between pieces that are copied in words. A piece that is no
+/// that distinguishes a packet from none (`kind`) lie between pieces that are copied in words. A piece that is no
 /// multiple of a word is copied in two that overlap, and to read it back then means to wait for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -194,17 +225,15 @@ pub struct Packet {
     pub enqueued: Time,
     /// The connection.
     pub flow: u32,
-    /// Slot of the ACK's SACK blocks, or [`NO_SACK`].
-    pub sack: u32,
+    /// Slot of what does not fit into a packet, its SACK blocks and its captured frame; or [`NO_ATTACHMENT`].
+    pub attachment: u32,
     /// Size on the wire, headers, options and frame included.
     pub wire_bytes: u32,
-    /// ECN bits.
-    pub ecn: Ecn,
     /// Its kind.
     pub kind: Kind,
     /// Position on its path: the index of the hop it is in or heading to.
     pub hop: u8,
-    /// Header flags.
+    /// ECN bits, header flags, and whether it is corrupted.
     pub flags: Flags,
 }
 
@@ -214,28 +243,31 @@ pub const NO_PACKET: Packet = Packet {
     timestamp: Time::ZERO,
     enqueued: Time::ZERO,
     flow: 0,
+    attachment: NO_ATTACHMENT,
     wire_bytes: 0,
-    sack: NO_SACK,
     kind: Kind::Ack,
-    ecn: Ecn::NotEct,
     hop: 0,
     flags: Flags::NONE,
 };
 
 impl Packet {
-    /// Corrupt the packet: its destination will discard it for its checksum.
-    ///
-    /// The flag is a value of `ecn`, since no bit is left in a packet of 40 bytes. So queue disciplines treat a
-    /// corrupted packet as not ECN-capable and never mark it.
+    /// The ECN bits.
+    #[inline(always)]
+    pub fn ecn(&self) -> Ecn {
+        self.flags.ecn()
+    }
+
+    /// Corrupt the packet: its destination will discard it for its checksum. It is no longer ECN-capable, so that
+    /// disciplines count no mark which nobody will see.
     #[inline]
     pub fn corrupt(&mut self) {
-        self.ecn = Ecn::Corrupted;
+        self.flags = Flags(self.flags.0 | Flags::CORRUPTED).with_ecn(Ecn::NotEct);
     }
 
     /// True if the packet is corrupted.
     #[inline(always)]
     pub fn is_corrupted(&self) -> bool {
-        self.ecn == Ecn::Corrupted
+        self.flags.0 & Flags::CORRUPTED != 0
     }
 
     /// The packet as it enters a queue; before that, a separate copy in memory, as [`Packet::for_record`],

@@ -1,48 +1,19 @@
 //! Paths as the simulation follows them: queueing links, and delays where nothing can queue.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ackclock_core::Time;
 use ackclock_plan::{HopPlan, PathPlan};
 
+use crate::delay_queue::DelayQueue;
 use crate::host_delay::HostDelays;
 use crate::packet::Packet;
-
-/// Packets in a constant delay, each with the time of its arrival.
-pub type DelayQueue = VecDeque<(Time, Packet)>;
-
-/// Arrival of the first packet; [`Time::NEVER`] if there is none.
-#[inline(always)]
-pub fn first_due(flight: &DelayQueue) -> Time {
-    flight.front().map_or(Time::NEVER, |&(due, _)| due)
-}
-
-/// Add a packet to a delay queue; returns whether it is now the first to arrive. A packet that starts ahead of the
-/// clock may be overtaken by one that does not, so a later one may have to go before it.
-#[inline(always)]
-pub fn push_delayed(flight: &mut DelayQueue, due: Time, packet: Packet) -> bool {
-    match flight.back() {
-        Some(&(last, _)) if last > due => insert_in_order(flight, due, packet.entering(due)),
-        _ => {
-            flight.push_back((due, packet));
-            flight.len() == 1
-        }
-    }
-}
-
-#[cold]
-fn insert_in_order(flight: &mut DelayQueue, due: Time, packet: Packet) -> bool {
-    let slot = flight.partition_point(|&(time, _)| time <= due);
-    flight.insert(slot, (due, packet));
-    slot == 0
-}
 
 /// A delay before a queueing link.
 #[derive(Debug)]
 pub struct DelayLine {
     /// Packets in the delay.
-    pub flight: DelayQueue,
+    pub packets: DelayQueue,
     /// Link at the end.
     pub link: u32,
 }
@@ -159,7 +130,7 @@ impl Route {
     /// Make the route of a flow on this path.
     pub fn along(path: &Path) -> Route {
         Route {
-            return_queue: DelayQueue::new(),
+            return_queue: DelayQueue::default(),
             forward_delay: path.forward_delay,
             reverse_delay: path.reverse_delay,
             later_hops: path.later_hops.clone(),
@@ -187,7 +158,7 @@ impl Route {
             Some(hosts) => hosts.sender.ready(due),
             None => due,
         };
-        push_delayed(&mut self.return_queue, due, packet).then_some(due)
+        self.return_queue.push(due, packet).then_some(due)
     }
 
     /// First hop on the reverse path.
@@ -212,7 +183,7 @@ fn hops(plan: &PathPlan, ahead: bool, delay_lines: &mut Vec<DelayLine>) -> Box<[
             return Hop::Direct(hop.link);
         }
         delay_lines.push(DelayLine {
-            flight: DelayQueue::new(),
+            packets: DelayQueue::default(),
             link: hop.link,
         });
         Hop::Delayed {

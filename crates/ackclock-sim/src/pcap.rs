@@ -18,25 +18,25 @@
 //! - Where the reverse path has no link in the plan, packets on it pass a link's wire as long before they arrive
 //!   as the forward path takes from the sender to the link; if a queue lies between, when they have left it.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use ackclock_core::tables::{PacketFate, Transmissions, NONE};
 use ackclock_core::Time;
+use ackclock_pcap::savefile;
 use ackclock_plan::{FlowPlan, PathPlan, Plan};
 
 use crate::options::Block;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::sender::SendReason;
 
 mod connection;
-mod file;
 mod frame;
 mod ground_truth;
 mod numbers;
 mod vantage;
 
 use connection::Connection;
-use file::File;
 use frame::Frame;
 use ground_truth::{GroundTruth, RowKey};
 use numbers::Numbers;
@@ -50,7 +50,7 @@ pub struct Captures {
     connections: BTreeMap<u32, Connection>,
     /// Path of each flow.
     paths: BTreeMap<u32, u32>,
-    /// Packets in transit, by the slot in their `sack`.
+    /// Packets in transit, by their attachment.
     in_transit: Vec<InTransit>,
     ground_truth: GroundTruth,
     /// Seed of the run, for initial numbers.
@@ -114,7 +114,7 @@ impl Captures {
         self.ground_truth.finish(now);
     }
 
-    /// Record that a sender sends a packet. Its `sack` identifies it from now on; its `wire_bytes` are those of the IP
+    /// Record that a sender sends a packet. Its attachment identifies it from now on; its `wire_bytes` are those of the IP
     /// packet.
     pub fn send(&mut self, packet: &Packet, reason: SendReason, now: Time) {
         self.register_frame(packet, &[], reason, now, now);
@@ -128,6 +128,27 @@ impl Captures {
         self.register_frame(packet, blocks, reason, time, now);
     }
 
+    /// Record that the network duplicates a packet. Its copy is no transmission: the ground truth has no row for it.
+    pub fn duplicate(&mut self, packet: u32, copy: u32) {
+        let Some(InTransit { frame, row }) = self.in_transit.get(packet as usize) else {
+            return;
+        };
+        let copied = InTransit {
+            frame: frame.clone(),
+            row: (row.0, u64::MAX),
+        };
+        self.make_room(copy);
+        self.in_transit[copy as usize] = copied;
+    }
+
+    fn make_room(&mut self, attachment: u32) {
+        let attachment = attachment as usize;
+        if attachment >= self.in_transit.len() {
+            self.in_transit
+                .resize_with(attachment + 1, InTransit::default);
+        }
+    }
+
     fn register_frame(
         &mut self,
         packet: &Packet,
@@ -136,11 +157,8 @@ impl Captures {
         time: Time,
         now: Time,
     ) {
-        let name = packet.sack as usize;
-        if name >= self.in_transit.len() {
-            self.in_transit.resize_with(name + 1, InTransit::default);
-        }
-        let InTransit { frame, row } = &mut self.in_transit[name];
+        self.make_room(packet.attachment);
+        let InTransit { frame, row } = &mut self.in_transit[packet.attachment as usize];
         let header = match self.connections.get_mut(&packet.flow) {
             Some(connection) => connection.compose(packet, blocks, frame),
             None => frame.set_datagram(packet),
@@ -152,7 +170,7 @@ impl Captures {
 
     /// Record that a packet is dropped or lost, at a link or without one.
     pub fn lose(&mut self, packet: &Packet, fate: PacketFate, link: u32, now: Time) {
-        if let Some(sent) = self.in_transit.get(packet.sack as usize) {
+        if let Some(sent) = self.in_transit.get(packet.attachment as usize) {
             self.ground_truth.end(sent.row, fate, link, now);
         }
     }
@@ -160,7 +178,7 @@ impl Captures {
     /// Record that a packet has left the transmitter of a link.
     pub fn leave(&mut self, packet: &Packet, link: u32, now: Time) {
         self.record_frame(packet, Location::Link(link), now, now);
-        if let Some(sent) = self.in_transit.get_mut(packet.sack as usize) {
+        if let Some(sent) = self.in_transit.get_mut(packet.attachment as usize) {
             sent.frame.pass_router();
         }
     }
@@ -171,13 +189,13 @@ impl Captures {
         let Some(&path) = self.paths.get(&packet.flow) else {
             return;
         };
-        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
+        let Some(sent) = self.in_transit.get(packet.attachment as usize) else {
             return;
         };
         for (point, file) in &mut self.files {
             if let Some(before) = point.before_arrival(path, packet.kind.is_forward()) {
                 let time = due.since(before).max(left);
-                file.write(&sent.frame, packet.ecn, time, now);
+                file.write(&sent.frame, packet.ecn(), time, now);
             }
         }
     }
@@ -186,7 +204,7 @@ impl Captures {
     pub fn arrive(&mut self, packet: &Packet, time: Time, now: Time) {
         let forward = packet.kind.is_forward();
         self.record_frame(packet, host(!forward), time, now);
-        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
+        let Some(sent) = self.in_transit.get(packet.attachment as usize) else {
             return;
         };
         let connection = self.connections.get_mut(&packet.flow);
@@ -200,7 +218,7 @@ impl Captures {
     }
 
     fn record_frame(&mut self, packet: &Packet, location: Location, time: Time, now: Time) {
-        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
+        let Some(sent) = self.in_transit.get(packet.attachment as usize) else {
             return;
         };
         for (_, file) in self
@@ -208,7 +226,58 @@ impl Captures {
             .iter_mut()
             .filter(|(point, _)| point.captures(location))
         {
-            file.write(&sent.frame, packet.ecn, time, now);
+            file.write(&sent.frame, packet.ecn(), time, now);
+        }
+    }
+}
+
+/// One capture file, in the order of time. A receiver's clock runs ahead of the simulation's, so records of what it sends
+/// and receives come early. They wait until the simulation has reached their time.
+#[derive(Debug)]
+pub struct File {
+    bytes: Vec<u8>,
+    /// Record whose time has not come, with the numbers by which they were written.
+    waiting: BinaryHeap<Reverse<(Time, u64, Vec<u8>)>>,
+    written: u64,
+}
+
+impl File {
+    /// A file without frames.
+    pub fn empty() -> File {
+        File {
+            bytes: savefile::header(),
+            waiting: BinaryHeap::new(),
+            written: 0,
+        }
+    }
+
+    /// Record a frame that passes at `time`, no earlier than `now`, with these ECN bits.
+    pub fn write(&mut self, frame: &Frame, ecn: Ecn, time: Time, now: Time) {
+        self.write_due(now);
+        if time <= now {
+            return frame.append_to(&mut self.bytes, time, ecn);
+        }
+        let mut record = Vec::new();
+        frame.append_to(&mut record, time, ecn);
+        self.waiting.push(Reverse((time, self.written, record)));
+        self.written += 1;
+    }
+
+    /// Take the bytes up to `now` since the last call; the first ones begin with the file header.
+    pub fn take(&mut self, now: Time) -> Vec<u8> {
+        self.write_due(now);
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Write the waiting records that are due.
+    fn write_due(&mut self, now: Time) {
+        while let Some(Reverse((time, _, _))) = self.waiting.peek() {
+            if *time > now {
+                return;
+            }
+            if let Some(Reverse((_, _, record))) = self.waiting.pop() {
+                self.bytes.extend(record);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ mod periodic;
 /// Declare the modules of the disciplines and the list [`DISCIPLINES`].
 macro_rules! disciplines {
     ($($name:ident,)*) => {
-        $(pub mod $name;)*
+        $(mod $name;)*
 
         /// Queue disciplines: name as in `tc`, and factory.
         pub const DISCIPLINES: &[(&str, QueueFactory)] = &[$((stringify!($name), $name::make)),*];
@@ -81,10 +81,10 @@ impl Drops {
     /// Mark a packet (RFC 3168 section 5). Returns whether its transport supports ECN; if not, the packet
     /// is unchanged.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        if matches!(packet.ecn, Ecn::NotEct | Ecn::Corrupted) {
+        if packet.ecn() == Ecn::NotEct {
             return false;
         }
-        packet.ecn = Ecn::Ce;
+        packet.flags = packet.flags.with_ecn(Ecn::Ce);
         self.marked.push(packet.for_record());
         self.any = true;
         true
@@ -122,6 +122,12 @@ pub trait Discipline: Send {
     fn ready(&self, now: Time) -> Time {
         let _ = now;
         Time::NEVER
+    }
+    /// True if packets leave in the order of their arrival, each as soon as it may, and it makes no difference to later
+    /// packets that one has never been here. A link then computes departures lazily, and a packet that finds it idle
+    /// bypasses the queue.
+    fn is_fifo(&self) -> bool {
+        false
     }
 }
 
@@ -174,13 +180,6 @@ impl Queue {
         }
     }
 
-    /// True if a packet that finds the queue empty and the transmitter idle can bypass
-    /// it. A discipline that keeps statistics of all packets cannot be bypassed.
-    #[inline(always)]
-    pub fn can_bypass(&self) -> bool {
-        matches!(self, Queue::Pfifo(_))
-    }
-
     /// See [`Discipline::dequeue`].
     #[inline(always)]
     pub fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet> {
@@ -190,21 +189,28 @@ impl Queue {
         }
     }
 
+    /// The discipline, for calls that not every packet costs.
+    fn discipline(&self) -> &dyn Discipline {
+        match self {
+            Queue::Pfifo(queue) => queue,
+            Queue::Other(queue) => queue.as_ref(),
+        }
+    }
+
+    /// See [`Discipline::is_fifo`].
+    pub fn is_fifo(&self) -> bool {
+        self.discipline().is_fifo()
+    }
+
     /// See [`Discipline::ready`].
     #[cold]
     pub fn ready(&self, now: Time) -> Time {
-        match self {
-            Queue::Pfifo(queue) => queue.ready(now),
-            Queue::Other(queue) => queue.ready(now),
-        }
+        self.discipline().ready(now)
     }
 
     /// See [`Discipline::backlog`].
     pub fn backlog(&self) -> Backlog {
-        match self {
-            Queue::Pfifo(queue) => queue.backlog(),
-            Queue::Other(queue) => queue.backlog(),
-        }
+        self.discipline().backlog()
     }
 }
 
@@ -243,7 +249,7 @@ fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
 #[cfg(test)]
 pub mod testing {
     use super::QueueContext;
-    use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+    use crate::packet::{Kind, Packet, NO_PACKET};
     use ackclock_core::Time;
 
     /// Behind a link of 1 Gbit/s.
@@ -261,11 +267,8 @@ pub mod testing {
             enqueued: Time::ZERO,
             flow: 0,
             wire_bytes,
-            sack: NO_SACK,
             kind: Kind::Data,
-            ecn: Ecn::NotEct,
-            hop: 0,
-            flags: Flags::NONE,
+            ..NO_PACKET
         }
     }
 }

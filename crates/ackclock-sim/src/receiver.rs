@@ -22,7 +22,7 @@ use ackclock_core::{jiffies, Time};
 use ackclock_plan::{DelayedAck, FlowPlan};
 
 use crate::options::{self, Blocks};
-use crate::packet::{Ecn, Flags, Kind, Packet};
+use crate::packet::{Flags, Kind, Packet};
 use crate::workload::Workload;
 
 mod client;
@@ -53,10 +53,8 @@ pub struct Reply {
     pub wire_bytes: u32,
     /// SACK blocks, if any.
     pub blocks: Option<Blocks>,
-    /// Header flags.
+    /// Flags, its own ECN bits among them.
     pub flags: Flags,
-    /// Its own ECN bits.
-    pub ecn: Ecn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,9 +108,12 @@ pub struct Receiver {
     ack_bytes: u32,
     /// Bytes of a SYN or SYN/ACK.
     syn_ack_bytes: u32,
-    received_packets: u64,
-    sent_packets: u64,
-    duplicates: u64,
+    /// Packets that arrived, of all kinds.
+    pub received_packets: u64,
+    /// Packets sent, of all kinds.
+    pub sent_packets: u64,
+    /// Segments that arrived more than once.
+    pub duplicates: u64,
     /// The client's side, if this end opens the connection.
     client: Option<Box<Client>>,
 }
@@ -172,26 +173,6 @@ impl Receiver {
     /// Payload bytes received in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.workload.payload_before(self.next)
-    }
-
-    /// Packets that arrived, of all kinds.
-    pub fn received_packets(&self) -> u64 {
-        self.received_packets
-    }
-
-    /// Packets sent, of all kinds.
-    pub fn sent_packets(&self) -> u64 {
-        self.sent_packets
-    }
-
-    /// Segments that arrived more than once.
-    pub fn duplicates(&self) -> u64 {
-        self.duplicates
-    }
-
-    /// Payload bytes of segment `sequence` of this flow.
-    pub fn workload(&self) -> &Workload {
-        &self.workload
     }
 
     /// Process a packet from the sender.
@@ -268,7 +249,7 @@ impl Receiver {
             self.echo = packet.timestamp;
         }
         self.pending += 1;
-        if self.next >= self.workload.end() {
+        if self.next >= self.workload.end {
             return Some(self.close(now));
         }
         let gap = now.since(self.last_arrival);
@@ -344,7 +325,6 @@ impl Receiver {
                 .echo_of_marks
                 .flags()
                 .with_opened(self.window.take_changed()),
-            ecn: self.echo_of_marks.of_acks(),
         };
         if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
             self.report(duplicate, &mut reply);
@@ -397,7 +377,7 @@ impl Receiver {
             }
             self.ranges.keep(sequence);
         }
-        if self.next >= self.workload.end() && self.state == State::Established {
+        if self.next >= self.workload.end && self.state == State::Established {
             return Some(self.close(now));
         }
         if !at_once {

@@ -127,6 +127,7 @@ impl RttEstimator {
     }
 
     /// RTTVAR of the RFC, the mean deviation; zero before the first sample.
+    #[cfg(test)]
     pub fn rttvar(&self) -> Time {
         Time::from_picoseconds(self.deviation_4 / 4)
     }

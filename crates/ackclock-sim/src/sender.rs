@@ -33,11 +33,9 @@
 
 mod ack;
 mod buffer;
-mod cwnd_validation;
 mod ecn;
 mod frto;
 mod handshake;
-mod loss_detection;
 mod output;
 mod pacing;
 mod prr;
@@ -63,10 +61,10 @@ use crate::workload::Workload;
 use ackclock_congestion::{Controller, CubicState, Error, Prototype};
 
 use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
-use cwnd_validation::CwndUsage;
 use ecn::EcnState;
 use frto::Frto;
 use handshake::Handshake;
+use output::CwndUsage;
 use pacing::Pacing;
 use prr::Prr;
 use rates::RateSampler;
@@ -85,25 +83,6 @@ pub trait Outlet {
     fn send(&mut self, packet: Packet, reason: impl FnOnce() -> SendReason);
     /// Report an event with a value (a segment number).
     fn report(&mut self, flow: u32, kind: EventKind, value: f64);
-}
-
-/// An outlet that collects packets and events.
-#[derive(Debug, Default)]
-pub struct Output {
-    /// Packets for the first hop.
-    pub packets: Vec<Packet>,
-    /// Events with a value (a segment number).
-    pub events: Vec<(EventKind, f64)>,
-}
-
-impl Outlet for Output {
-    fn send(&mut self, packet: Packet, _: impl FnOnce() -> SendReason) {
-        self.packets.push(packet);
-    }
-
-    fn report(&mut self, _flow: u32, kind: EventKind, value: f64) {
-        self.events.push((kind, value));
-    }
 }
 
 /// Counts of the connection.
@@ -180,10 +159,14 @@ pub struct Sender {
     reordering: Reordering,
     /// Outstanding tail loss probe.
     tlp: Option<TlpProbe>,
-    started: Time,
-    established: Option<Time>,
-    finished: Option<Time>,
-    counters: Counters,
+    /// Time of the first SYN, by either end; [`Time::NEVER`] before.
+    pub started: Time,
+    /// Time at which the connection was established.
+    pub established: Option<Time>,
+    /// Time at which the last data byte was acknowledged.
+    pub finished: Option<Time>,
+    /// Counts so far.
+    pub counters: Counters,
 }
 
 impl Sender {
@@ -262,7 +245,7 @@ impl Sender {
         self.ca_state = CaState::SynSent;
         self.started = now;
         self.workload.begin(now);
-        self.timers.application = self.workload.stop();
+        self.timers.application = self.workload.stop;
         self.send_syn(now, out);
     }
 
@@ -271,7 +254,7 @@ impl Sender {
         self.ca_state = CaState::Listen;
         self.started = now;
         self.workload.begin(now);
-        self.timers.application = self.workload.stop();
+        self.timers.application = self.workload.stop;
     }
 
     /// Process a packet from the receiver.
@@ -314,8 +297,8 @@ impl Sender {
             }
         }
         self.timers.pacing = Time::NEVER;
-        self.timers.application = self.workload.stop();
-        if self.workload.stop() <= now {
+        self.timers.application = self.workload.stop;
+        if self.workload.stop <= now {
             self.on_stop(now, out);
         }
         let sent = self.counters.sent_packets;
@@ -363,27 +346,7 @@ impl Sender {
 
     /// Payload bytes acknowledged cumulatively.
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.workload.payload_before(self.board.unacknowledged())
-    }
-
-    /// Counts so far.
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    /// Time of the first SYN, by either end; [`Time::NEVER`] before.
-    pub fn started(&self) -> Time {
-        self.started
-    }
-
-    /// Time at which the connection was established.
-    pub fn established(&self) -> Option<Time> {
-        self.established
-    }
-
-    /// Time at which the last data byte was acknowledged.
-    pub fn finished(&self) -> Option<Time> {
-        self.finished
+        self.workload.payload_before(self.board.unacknowledged)
     }
 
     /// True if the connection is closed on this side; it still acknowledges the receiver's FIN.

@@ -27,12 +27,11 @@ mod delays;
 mod lifecycle;
 mod rows;
 mod sampling;
-mod stage;
 mod transfers;
 
 use delays::Delays;
+use lifecycle::Stage;
 use rows::Row;
-use stage::Stage;
 use transfers::{Task, Transfers};
 
 /// Largest number of flows of a run: timers of receivers come after those of senders.

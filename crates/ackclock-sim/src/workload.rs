@@ -11,14 +11,15 @@ pub struct Workload {
     mss_bytes: u64,
     size_bytes: Option<u64>,
     /// Data segments of the whole transfer; `u64::MAX` if endless.
-    segments: u64,
+    pub segments: u64,
     /// The same with the FIN: one more, unless it goes with the last of them.
-    end: u64,
+    pub end: u64,
     /// Time between two segments that a rate-limited application writes; none if it is too short for
     /// the clock.
     period: Option<Time>,
     started: Time,
-    stop: Time,
+    /// Time at which the application stops writing; [`Time::NEVER`] if it does not, or already has.
+    pub stop: Time,
 }
 
 impl Workload {
@@ -48,12 +49,6 @@ impl Workload {
     /// The flow begins: the application cannot have stopped before.
     pub fn begin(&mut self, now: Time) {
         self.stop = self.stop.max(now);
-    }
-
-    /// Time at which the application stops writing; [`Time::NEVER`] if it does not, or already has.
-    #[inline]
-    pub fn stop(&self) -> Time {
-        self.stop
     }
 
     /// The application has stopped by `now`, when TCP had taken `taken` segments: the transfer ends with what was
@@ -87,18 +82,6 @@ impl Workload {
         if with_data {
             self.close_in_data();
         }
-    }
-
-    /// Data segments of the whole transfer; `u64::MAX` if endless.
-    #[inline]
-    pub fn segments(&self) -> u64 {
-        self.segments
-    }
-
-    /// Segments of the whole transfer, the FIN's own included if it has one; `u64::MAX` if endless.
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.end
     }
 
     /// Data segments written up to `now`.

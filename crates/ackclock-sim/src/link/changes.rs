@@ -33,7 +33,7 @@ impl Link {
     /// Update the cached state that decides how packets are admitted.
     pub(super) fn update_state(&mut self) {
         self.may_lose = self.down || self.loss.is_some();
-        let can_bypass = self.queue.can_bypass() && self.shaper.is_none();
+        let can_bypass = self.queue.is_fifo() && self.shaper.is_none();
         self.is_lazy = can_bypass && self.propagation.exists && !self.is_traced;
         self.can_bypass = self.is_lazy && !self.may_lose;
     }

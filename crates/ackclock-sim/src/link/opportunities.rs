@@ -8,14 +8,9 @@
 //! Our deviation: mahimahi counts the four bytes of its tunnel's header besides each packet of up to 1500 bytes; here
 //! an opportunity carries 1500 bytes and the frame of a packet.
 
-use std::collections::VecDeque;
-
 use ackclock_core::Time;
 
-use super::bucket::APART;
-use crate::packet::Packet;
-
-/// The opportunities of a link, and the packets that use them.
+/// The opportunities of a link.
 #[derive(Debug)]
 pub struct Opportunities {
     /// Within a period, in order.
@@ -28,8 +23,6 @@ pub struct Opportunities {
     /// Time of the opportunity used last, and the bytes left of it.
     open: Time,
     left: u64,
-    /// Admitted packets, and their departures.
-    passing: VecDeque<(Time, Packet)>,
 }
 
 impl Opportunities {
@@ -45,7 +38,6 @@ impl Opportunities {
             next: 0,
             open: Time::ZERO,
             left: 0,
-            passing: VecDeque::new(),
         }
     }
 
@@ -78,10 +70,10 @@ impl Opportunities {
         begun + self.at[place as usize]
     }
 
-    /// Admit a packet at an opportunity: it leaves with the opportunity that carries its last byte.
-    pub fn push(&mut self, packet: Packet, now: Time) {
+    /// Admit a packet at an opportunity; returns its departure, with the opportunity that carries its last byte.
+    pub fn take(&mut self, wire_bytes: u32, now: Time) -> Time {
         debug_assert!(self.ready(now) == now);
-        let mut missing = u64::from(packet.wire_bytes);
+        let mut missing = u64::from(wire_bytes);
         loop {
             if self.left == 0 {
                 (self.open, self.left) = (self.time(self.next), self.bytes);
@@ -91,36 +83,15 @@ impl Opportunities {
             self.left -= used;
             missing -= used;
             if missing == 0 {
-                return self.passing.push_back((self.open, packet));
+                return self.open;
             }
         }
-    }
-
-    /// Remove the packet that leaves now.
-    pub fn pop(&mut self, now: Time) -> Option<Packet> {
-        let &(due, packet) = self.passing.front()?;
-        (due <= now).then(|| {
-            self.passing.pop_front();
-            packet
-        })
-    }
-
-    /// Departure of the next packet.
-    pub fn next(&self, now: Time) -> Option<Time> {
-        let &(due, _) = self.passing.front()?;
-        Some(due.max(now + APART))
-    }
-
-    /// Packets that have not left.
-    pub fn len(&self) -> u64 {
-        self.passing.len() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::packet;
 
     fn ms(milliseconds: u64) -> Time {
         Time::from_milliseconds(milliseconds)
@@ -129,11 +100,6 @@ mod tests {
     /// Opportunities of 1000 bytes at 2, 2, 5 and 10 ms, again after 10 ms.
     fn four() -> Opportunities {
         Opportunities::new(&[2, 2, 5, 10], ms(10), 1000)
-    }
-
-    fn pushed(opportunities: &mut Opportunities, bytes: u32, now: Time) -> Time {
-        opportunities.push(packet(0, bytes), now);
-        opportunities.passing.back().expect("just pushed").0
     }
 
     #[test]
@@ -147,27 +113,13 @@ mod tests {
     #[test]
     fn small_packets_share_an_opportunity_and_a_large_one_takes_several() {
         let mut four = four();
-        assert_eq!(pushed(&mut four, 400, ms(2)), ms(2));
-        assert_eq!(pushed(&mut four, 400, ms(2)), ms(2));
+        assert_eq!(four.take(400, ms(2)), ms(2));
+        assert_eq!(four.take(400, ms(2)), ms(2));
         // 200 bytes are left of the first, 1000 of the second; 300 have to wait.
-        assert_eq!(pushed(&mut four, 1500, ms(2)), ms(5));
+        assert_eq!(four.take(1500, ms(2)), ms(5));
         assert_eq!(four.ready(ms(2)), ms(5), "700 bytes are left of the third");
-        assert_eq!(pushed(&mut four, 700, ms(5)), ms(5));
+        assert_eq!(four.take(700, ms(5)), ms(5));
         assert_eq!(four.ready(ms(5)), ms(10));
-    }
-
-    #[test]
-    fn packets_leave_in_order_at_their_opportunities() {
-        let mut four = four();
-        for bytes in [1000, 500, 1000] {
-            four.push(packet(u64::from(bytes), bytes), ms(2));
-        }
-        assert_eq!(four.next(ms(2)), Some(ms(2) + APART));
-        assert!(four.pop(ms(2) + APART).is_some());
-        assert!(four.pop(ms(2) + APART + APART).is_some());
-        assert_eq!(four.next(ms(3)), Some(ms(5)));
-        assert!(four.pop(ms(4)).is_none());
-        assert_eq!((four.len(), four.pop(ms(5)).is_some()), (1, true));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Propagation delay behind a link's transmitter.
 
-use std::collections::VecDeque;
-
 use ackclock_core::Time;
 use ackclock_plan::LinkPlan;
 
+use crate::delay_queue::DelayQueue;
 use crate::packet::{Packet, NO_PACKET};
 
 /// No node.
@@ -30,7 +29,7 @@ pub struct Propagation {
     /// Packets in it, and the one in transmission.
     count: u32,
     /// All packets but the first, and when they arrive.
-    others: VecDeque<(Time, Packet)>,
+    others: DelayQueue,
     /// True if there is a propagation delay.
     pub exists: bool,
 }
@@ -48,7 +47,7 @@ impl Propagation {
             delay: plan.delay,
             end: plan.ends.map_or(NONE, |ends| ends.destination),
             count: 0,
-            others: VecDeque::new(),
+            others: DelayQueue::default(),
             exists: plan.ends.is_some() || plan.delay > Time::ZERO,
         }
     }
@@ -76,7 +75,7 @@ impl Propagation {
             self.front = packet;
             return due;
         }
-        self.others.push_back((due, packet));
+        self.others.append(due, packet);
         Time::NEVER
     }
 
@@ -93,7 +92,7 @@ impl Propagation {
 
     #[inline]
     fn advance(&mut self) -> Time {
-        let Some((due, packet)) = self.others.pop_front() else {
+        let Some((due, packet)) = self.others.pop() else {
             return Time::NEVER;
         };
         self.front = packet;
@@ -103,16 +102,16 @@ impl Propagation {
     /// The last packet.
     pub fn last(&self) -> Option<&Packet> {
         let first = (self.count > 0).then_some(&self.front);
-        self.others.back().map(|(_, packet)| packet).or(first)
+        self.others.last().or(first)
     }
 
     /// Take the last packet. `first_due`: when the first one arrives.
     pub fn pop_last(&mut self, first_due: Time) -> Option<Packet> {
         let packet = *self.last()?;
-        self.others.pop_back();
+        self.others.pop_last();
         self.count -= 1;
-        self.last_due = match (self.others.back(), self.count) {
-            (Some(&(due, _)), _) => due,
+        self.last_due = match (self.others.last_due(), self.count) {
+            (Some(due), _) => due,
             (None, 0) => Time::ZERO,
             (None, _) => first_due,
         };

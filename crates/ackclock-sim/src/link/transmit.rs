@@ -69,8 +69,8 @@ impl Link {
     /// Time of the next poll of a link whose transmitter is busy. The end of a transmission is an event where there is
     /// no propagation delay, and a lazy link needs no poll.
     #[inline(always)]
-    pub(super) fn next_poll<const FLIGHT: bool>(&self) -> Time {
-        if !FLIGHT || self.is_lazy || self.queued_packets == 0 {
+    pub(super) fn next_poll<const PROPAGATES: bool>(&self) -> Time {
+        if !PROPAGATES || self.is_lazy || self.queued_packets == 0 {
             return Time::NEVER;
         }
         self.busy_until

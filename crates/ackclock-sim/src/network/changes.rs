@@ -24,9 +24,6 @@ struct Change {
 
 impl Changes {
     /// The changes of a plan, in order of time. `seeds`: by link.
-    ///
-    /// # Errors
-    /// If a discipline or its parameters are not known.
     pub fn new(
         plan: &Plan,
         priorities: Priorities<'_>,

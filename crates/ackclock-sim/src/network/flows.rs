@@ -30,9 +30,6 @@ impl Network {
     }
 
     /// Check that paths lead from one host to the other and back.
-    ///
-    /// # Errors
-    /// There is no path in one of the directions.
     pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
         self.routing.check_ends(ends)
     }

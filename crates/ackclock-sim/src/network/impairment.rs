@@ -4,8 +4,7 @@
 //! has a separate stream of random numbers, so one does not change the others. A packet that is reordered arrives
 //! without the link's delay. Without an order to keep, packets arrive by their times.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use ackclock_core::random::unit_interval;
 use ackclock_core::tables::EventKind;
@@ -15,6 +14,7 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::{Network, Next, Packet, NONE};
+use crate::delay_queue::DelayQueue;
 
 /// Counts of impaired packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,41 +35,15 @@ pub struct Impairment {
     reorder: Pcg64Mcg,
     duplicate: Pcg64Mcg,
     corrupt: Pcg64Mcg,
-    flight: BinaryHeap<Reverse<DelayedPacket>>,
-    /// Number of the next packet to enter, and of the last that has arrived.
-    next_number: u64,
+    /// Delayed packets, with the order in which they entered.
+    packets: DelayQueue<(u64, Packet)>,
+    /// Number of the last packet that entered, and of the latest that has arrived.
+    last_entered: u64,
     last_arrived: u64,
     /// Arrival of the last packet that keeps its order.
     last_due: Time,
     counters: ImpairmentCounters,
 }
-
-/// A delayed packet; the order is that of arrival.
-struct DelayedPacket {
-    due: Time,
-    number: u64,
-    packet: Packet,
-}
-
-impl Ord for DelayedPacket {
-    fn cmp(&self, other: &DelayedPacket) -> std::cmp::Ordering {
-        (self.due, self.number).cmp(&(other.due, other.number))
-    }
-}
-
-impl PartialOrd for DelayedPacket {
-    fn partial_cmp(&self, other: &DelayedPacket) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for DelayedPacket {
-    fn eq(&self, other: &DelayedPacket) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for DelayedPacket {}
 
 impl Impairment {
     /// True if a plan has impairments.
@@ -101,8 +75,8 @@ impl Impairment {
             reorder: stream(3),
             duplicate: stream(4),
             corrupt: stream(5),
-            flight: BinaryHeap::new(),
-            next_number: 0,
+            packets: DelayQueue::default(),
+            last_entered: 0,
             last_arrived: 0,
             last_due: Time::ZERO,
             counters: ImpairmentCounters::default(),
@@ -126,7 +100,7 @@ impl Impairment {
 
     /// Delayed packets.
     pub fn len(&self) -> usize {
-        self.flight.len()
+        self.packets.len()
     }
 
     /// Draw whether the next packet is duplicated.
@@ -143,13 +117,9 @@ impl Impairment {
             packet.corrupt();
             self.counters.corrupted += 1;
         }
-        self.next_number += 1;
-        let (due, number) = (self.due(now), self.next_number);
-        self.flight.push(Reverse(DelayedPacket {
-            due,
-            number,
-            packet,
-        }));
+        self.last_entered += 1;
+        let due = self.due(now);
+        self.packets.insert(due, (self.last_entered, packet));
         is_corrupted
     }
 
@@ -170,17 +140,11 @@ impl Impairment {
         self.last_due
     }
 
-    /// Next arrival.
-    fn next(&self) -> Time {
-        let next = self.flight.peek();
-        next.map_or(Time::NEVER, |Reverse(flying)| flying.due)
-    }
-
     fn pop(&mut self) -> Option<Packet> {
-        let Reverse(flying) = self.flight.pop()?;
-        self.counters.reordered += u64::from(flying.number < self.last_arrived);
-        self.last_arrived = self.last_arrived.max(flying.number);
-        Some(flying.packet)
+        let (_, (number, packet)) = self.packets.pop()?;
+        self.counters.reordered += u64::from(number < self.last_arrived);
+        self.last_arrived = self.last_arrived.max(number);
+        Some(packet)
     }
 }
 
@@ -219,13 +183,19 @@ impl Network {
         let Some(impairment) = self.impairments.get_mut(&link) else {
             return false;
         };
-        let copy = impairment.draw_duplicate().then(|| Packet {
-            sack: self.sacks.duplicate(packet.sack),
-            ..packet
+        let copy = impairment.draw_duplicate().then(|| {
+            let attachment = self.attachments.duplicate(packet.attachment);
+            if let Some(captures) = &mut self.captures {
+                captures.duplicate(packet.attachment, attachment);
+            }
+            Packet {
+                attachment,
+                ..packet
+            }
         });
         let copied = copy.map(|copy| impairment.insert(copy, self.now));
         let corrupted = impairment.insert(packet, self.now);
-        let next = impairment.next();
+        let next = impairment.packets.first_due();
         let event = self.impairment_event(link);
         self.link_events.set(event, next);
         if let Some(is_corrupted) = copied {
@@ -252,7 +222,7 @@ impl Network {
     pub(super) fn on_impairment(&mut self, link: usize) -> Option<(Packet, Time)> {
         let impairment = self.impairments.get_mut(&link)?;
         let packet = impairment.pop()?;
-        let next = impairment.next();
+        let next = impairment.packets.first_due();
         let event = self.impairment_event(link);
         self.link_events.set(event, next);
         let end = self.links[link].propagation.end;
@@ -269,7 +239,7 @@ impl Network {
         {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
-                self.offer_to_link(Packet { hop, ..packet }, next as usize);
+                self.offer_from_memory(Packet { hop, ..packet }, next as usize);
                 None
             }
             Next::Arrived if packet.is_corrupted() => self.discard_corrupted(packet.for_record()),

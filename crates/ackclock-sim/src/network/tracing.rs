@@ -1,6 +1,6 @@
 //! Records of single packets: the packet log and the captures.
 
-use super::{Hop, Network, Packet, PacketAction, Time, NO_SACK};
+use super::{Hop, Network, Packet, PacketAction, Time, NO_ATTACHMENT};
 use crate::options::Blocks;
 use crate::pcap::Captures;
 use crate::sender::SendReason;
@@ -48,14 +48,14 @@ impl Network {
         if let Some(captures) = &mut self.captures {
             captures.on_return(packet, self.now, due, self.now);
         }
-        self.sacks.remove(packet.sack);
+        self.attachments.remove(packet.attachment);
     }
 
     /// Capture a sender's packet, then send it.
     #[cold]
     pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reason: SendReason) {
         let packet = Packet {
-            sack: self.sacks.insert(Blocks::default()),
+            attachment: self.attachments.insert(Blocks::default()),
             hop: 0,
             ..packet
         };
@@ -79,20 +79,20 @@ impl Network {
         self.forward_reply(packet, local);
     }
 
-    /// Capture a packet that its receiver sends at `time`. Returns it with the slot that identifies its frame.
+    /// Capture a packet that its receiver sends at `time`. Returns it with the attachment of its frame.
     fn capture_reply(&mut self, packet: Packet, time: Time) -> Packet {
-        let sack = if packet.sack == NO_SACK {
-            self.sacks.insert(Blocks::default())
+        let attachment = if packet.attachment == NO_ATTACHMENT {
+            self.attachments.insert(Blocks::default())
         } else {
-            packet.sack
+            packet.attachment
         };
         let (packet, blocks) = (
             Packet {
-                sack,
+                attachment,
                 hop: 0,
                 ..packet
             },
-            self.sacks.get(sack),
+            self.attachments.get(attachment),
         );
         if let Some(captures) = &mut self.captures {
             captures.send_reply(&packet, blocks.as_slice(), time, self.now);

@@ -124,7 +124,7 @@ impl Connection {
             Kind::SynAck | Kind::ServerSynAck => (0, 1),
             Kind::Data | Kind::DataFin | Kind::Fin => (first, asked),
             Kind::Ack | Kind::FinAck => (asked, first),
-            Kind::LastAck if self.closing => (byte(self.workload.end(), &self.workload), asked + 1),
+            Kind::LastAck if self.closing => (byte(self.workload.end, &self.workload), asked + 1),
             Kind::LastAck | Kind::Request => (1, 1),
         }
     }
@@ -262,7 +262,7 @@ fn flags(kind: Kind) -> u16 {
 
 /// Number of the first byte of a segment; after the last one the FIN has taken one.
 fn byte(segment: u64, workload: &Workload) -> u32 {
-    let fin = u64::from(segment >= workload.end());
+    let fin = u64::from(segment >= workload.end);
     (1 + workload.payload_before(segment) + fin) as u32
 }
 

@@ -312,7 +312,7 @@ fn append_sack(bytes: &mut Vec<u8>, blocks: &[(u32, u32)]) {
 
 fn ecn_bits(ecn: Ecn) -> u8 {
     match ecn {
-        Ecn::NotEct | Ecn::Corrupted => 0b00,
+        Ecn::NotEct => 0b00,
         Ecn::Ect1 => 0b01,
         Ecn::Ect0 => 0b10,
         Ecn::Ce => 0b11,

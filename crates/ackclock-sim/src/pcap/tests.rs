@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::frame::{ACK, AE, CWR, ECE, FIN, SYN};
 use super::parser::{datagrams, frames, records, Frame};
 use super::*;
-use crate::packet::{Ecn, Flags, Kind, NO_SACK};
+use crate::packet::{Ecn, Flags, Kind, NO_PACKET};
 use ackclock_plan::{CongestionPlan, LinkPlan, PathPlan, Vantage};
 use serde_json::{json, Value};
 
@@ -53,11 +53,8 @@ fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
         enqueued: Time::from_milliseconds(15),
         flow: 0,
         wire_bytes,
-        sack: NO_SACK,
         kind,
-        ecn: Ecn::NotEct,
-        hop: 0,
-        flags: Flags::NONE,
+        ..NO_PACKET
     }
 }
 
@@ -85,7 +82,10 @@ fn open_at_zero(captures: &mut Captures, plan: &FlowPlan) {
 
 /// A packet passes its sender's interface at `now`. One of the receiver's was sent when it entered its queue.
 fn pass(captures: &mut Captures, packet: Packet, blocks: &[Block], now: Time) {
-    let packet = Packet { sack: 0, ..packet };
+    let packet = Packet {
+        attachment: 0,
+        ..packet
+    };
     if packet.kind.is_forward() {
         captures.send(&packet, reason(packet.kind), now);
     } else {
@@ -406,8 +406,8 @@ fn records_ahead_of_the_clock_wait() {
         ..at_senders()
     };
     open_at_zero(&mut captures, &flow(None, &json!({})));
-    let ack = |sack, sequence| Packet {
-        sack,
+    let ack = |attachment, sequence| Packet {
+        attachment,
         ..packet(Kind::Ack, sequence, 52)
     };
     captures.send_reply(&ack(0, 1), &[], at(30), at(10));
@@ -438,12 +438,12 @@ fn all_vantage_points_capture_the_same_frame_with_local_ecn_bits() {
     open_at_zero(&mut captures, &flow(None, &json!({})));
     let at = Time::from_milliseconds;
     let sent = Packet {
-        sack: 0,
-        ecn: Ecn::Ect0,
+        attachment: 0,
+        flags: Flags::of(Ecn::Ect0),
         ..packet(Kind::Data, 0, 1500)
     };
     let marked = Packet {
-        ecn: Ecn::Ce,
+        flags: Flags::of(Ecn::Ce),
         ..sent
     };
     captures.send(&sent, reason(Kind::Data), at(1));

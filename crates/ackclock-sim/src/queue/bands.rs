@@ -1,41 +1,43 @@
-//! Strict-priority bands of FIFOs, shared by the priority disciplines.
+//! Strict-priority bands of FIFOs, of which the priority disciplines are made.
+
+use ackclock_core::Time;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Drops};
+use crate::queue::{Backlog, Discipline, Drops};
 
-/// Packet-limited FIFOs, the most urgent first.
-#[derive(Debug)]
-pub struct Bands {
-    bands: Vec<Fifo>,
+/// Packet-limited FIFOs, the most urgent first, and the band of each packet.
+pub struct Bands<F> {
+    fifos: Vec<Fifo>,
     limit_packets: usize,
+    band_of: F,
 }
 
-impl Bands {
+impl<F: Fn(&Packet) -> usize> Bands<F> {
     /// Make `bands` FIFOs of `limit_packets` each.
-    pub fn new(bands: usize, limit_packets: u32) -> Bands {
+    pub fn new(bands: usize, limit_packets: u32, band_of: F) -> Bands<F> {
         Bands {
-            bands: std::iter::repeat_with(Fifo::default).take(bands).collect(),
+            fifos: std::iter::repeat_with(Fifo::default).take(bands).collect(),
             limit_packets: limit_packets as usize,
+            band_of,
         }
     }
+}
 
-    /// Append a packet to a band, or drop it if that is full.
-    pub fn push(&mut self, band: usize, packet: Packet, drops: &mut Drops) {
-        match self.bands.get_mut(band) {
+impl<F: Fn(&Packet) -> usize + Send> Discipline for Bands<F> {
+    fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
+        match self.fifos.get_mut((self.band_of)(&packet)) {
             Some(band) if band.len() < self.limit_packets => band.push(packet),
             _ => drops.push(packet),
         }
     }
 
-    /// Take the first packet of the first band that has one.
-    pub fn pop(&mut self) -> Option<Packet> {
-        self.bands.iter_mut().find_map(Fifo::pop)
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
+        self.fifos.iter_mut().find_map(Fifo::pop)
     }
 
-    /// Packets and bytes in all bands.
-    pub fn backlog(&self) -> Backlog {
-        self.bands
+    fn backlog(&self) -> Backlog {
+        self.fifos
             .iter()
             .map(Fifo::backlog)
             .fold(Backlog::default(), |sum, band| Backlog {

@@ -29,11 +29,8 @@ struct Bfifo {
     packets: Fifo,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters other than `limit_bytes`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+/// Make the discipline; an error for parameters other than `limit_bytes`, or a limit below 1.
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_bytes } = Parameters::deserialize(parameters)?;
     require(limit_bytes > 0, "limit_bytes must be at least 1")?;
     Ok(Queue::other(Bfifo {
@@ -57,6 +54,10 @@ impl Discipline for Bfifo {
 
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
     }
 }
 

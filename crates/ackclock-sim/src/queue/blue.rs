@@ -66,10 +66,7 @@ struct Blue {
     random: Pcg64Mcg,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -149,6 +146,7 @@ impl Discipline for Blue {
 mod tests {
     use super::*;
     use crate::packet::Ecn;
+    use crate::packet::Flags;
     use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
@@ -255,7 +253,7 @@ mod tests {
         (blue.probability, blue.parameters.ecn) = (1.0, true);
         let mut drops = Drops::default();
         let capable = Packet {
-            ecn: Ecn::Ect0,
+            flags: Flags::of(Ecn::Ect0),
             ..packet(0, SIZE)
         };
         blue.enqueue(capable, Time::ZERO, &mut drops);
@@ -263,7 +261,7 @@ mod tests {
         assert_eq!(drops.drain_marked().count(), 1);
         assert_eq!(drops.drain().map(|packet| packet.sequence).last(), Some(1));
         let left = blue.dequeue(Time::ZERO, &mut drops);
-        assert_eq!(left.map(|packet| packet.ecn), Some(Ecn::Ce));
+        assert_eq!(left.map(|packet| packet.ecn()), Some(Ecn::Ce));
     }
 
     #[test]

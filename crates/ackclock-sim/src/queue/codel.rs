@@ -58,11 +58,8 @@ pub struct Codel {
     packets: Fifo,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let law = Law::new(given.target_s, given.interval_s)?
         .marking(given.ecn, given.ce_threshold_s)?
@@ -72,9 +69,6 @@ pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, s
 
 impl Codel {
     /// An empty queue.
-    ///
-    /// # Errors
-    /// A limit below 1.
     pub fn new(limit_packets: u32, law: Law) -> Result<Codel, serde_json::Error> {
         require(limit_packets > 0, "limit_packets must be at least 1")?;
         Ok(Codel {
@@ -135,9 +129,6 @@ pub struct Law {
 
 impl Law {
     /// Settings that drop, with exact square roots.
-    ///
-    /// # Errors
-    /// Times that are not positive.
     pub fn new(target_s: f64, interval_s: f64) -> Result<Law, serde_json::Error> {
         Ok(Law {
             target: positive("target_s", target_s)?,
@@ -149,9 +140,6 @@ impl Law {
     }
 
     /// Marks instead of drops, and above a delay of `ce_threshold_s` always.
-    ///
-    /// # Errors
-    /// A time that is not positive.
     pub fn marking(self, ecn: bool, ce_threshold_s: Option<f64>) -> Result<Law, serde_json::Error> {
         let ce_threshold = match ce_threshold_s {
             Some(seconds) => positive("ce_threshold_s", seconds)?,
@@ -173,7 +161,7 @@ impl Law {
     /// Mark a packet that waited for longer than the threshold.
     #[inline]
     fn past_threshold(&self, mut packet: Packet, now: Time, drops: &mut Drops) -> Packet {
-        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn != Ecn::Ce {
+        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn() != Ecn::Ce {
             drops.mark(&mut packet);
         }
         packet

@@ -166,11 +166,8 @@ struct DualPi2 {
     credit: f64,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Queue::other(DualPi2::new(parameters)))
@@ -194,7 +191,7 @@ impl DualPi2 {
         match ecn {
             Ecn::Ect1 | Ecn::Ce => true,
             Ecn::Ect0 => self.parameters.any_ect,
-            Ecn::NotEct | Ecn::Corrupted => false,
+            Ecn::NotEct => false,
         }
     }
 
@@ -317,7 +314,7 @@ impl Discipline for DualPi2 {
         self.catch_up(now);
         if self.backlog().packets >= self.parameters.limit_packets {
             drops.push(packet);
-        } else if self.is_low_latency(packet.ecn) {
+        } else if self.is_low_latency(packet.ecn()) {
             self.l4s.packets.push(packet);
         } else {
             self.classic.packets.push(packet);

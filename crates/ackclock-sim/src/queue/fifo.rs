@@ -14,12 +14,14 @@ pub struct Fifo {
 
 impl Fifo {
     /// Append a packet.
+    #[inline(always)]
     pub fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.wire_bytes);
         self.packets.push_back(packet);
     }
 
     /// Take the first packet.
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.wire_bytes);
@@ -46,6 +48,7 @@ impl Fifo {
     }
 
     /// Packets.
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.packets.len()
     }

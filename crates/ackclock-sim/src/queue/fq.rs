@@ -50,9 +50,6 @@ struct FlowQueue {
 
 impl FlowQueues {
     /// Empty queues.
-    ///
-    /// # Errors
-    /// No queue, too many, or a quantum of 0.
     pub fn new(
         queues: u32,
         quantum_bytes: u32,

@@ -4,13 +4,12 @@
 //!
 //! Deviations: none. The packet in transmission is not in the queue and does not count.
 
-use std::collections::VecDeque;
-
 use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
+use crate::queue::fifo::Fifo;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters, as in the algorithm's specification.
@@ -25,21 +24,16 @@ struct Parameters {
 #[derive(Debug)]
 pub struct Pfifo {
     limit_packets: usize,
-    bytes: u64,
-    packets: VecDeque<Packet>,
+    packets: Fifo,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+/// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::Pfifo(Pfifo {
         limit_packets: limit_packets as usize,
-        bytes: 0,
-        packets: VecDeque::new(),
+        packets: Fifo::default(),
     }))
 }
 
@@ -47,8 +41,7 @@ impl Discipline for Pfifo {
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
         if self.packets.len() < self.limit_packets {
-            self.bytes += u64::from(packet.wire_bytes);
-            self.packets.push_back(packet);
+            self.packets.push(packet);
         } else {
             drops.push(packet);
         }
@@ -56,16 +49,15 @@ impl Discipline for Pfifo {
 
     #[inline(always)]
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.wire_bytes);
-        Some(packet)
+        self.packets.pop()
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: self.bytes,
-        }
+        self.packets.backlog()
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
     }
 }
 

@@ -7,14 +7,13 @@
 //! Deviations: a flow has one priority, both ways; there are no filters. All bands have the same limit, as
 //! in the kernel, where it is the device's `txqueuelen`. The packet in transmission has left its band.
 
-use ackclock_core::Time;
 use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::bands::Bands;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
+use crate::queue::{require, Queue, QueueContext};
 
 /// Priorities of packets: 0 to 15, as the kernel's `TC_PRIO_MAX` has it.
 const PRIORITIES: usize = 16;
@@ -58,57 +57,31 @@ impl Parameters {
     }
 }
 
-/// Bands, and the band of each flow.
-#[derive(Debug)]
-struct Prio {
-    bands: Bands,
-    /// Number of the first flow and band, for each run of flows with the same band.
-    series: Vec<(u32, u8)>,
-    /// Band of other flows: that of priority 0.
-    default_band: usize,
-}
-
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or a `priomap` that does not fit the bands.
+/// Make the discipline; an error for parameters that differ from the specification, or a `priomap` that does not fit the bands.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     let map = parameters.map()?;
+    let default_band = map[0];
     let series = context.priorities.iter();
-    Ok(Queue::other(Prio {
-        bands: Bands::new(parameters.bands, parameters.limit_packets),
-        series: series
-            .map(|&(first, priority)| (first, map[usize::from(priority) % PRIORITIES] as u8))
-            .collect(),
-        default_band: map[0],
-    }))
-}
-
-impl Discipline for Prio {
-    fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        let after = self
-            .series
-            .partition_point(|&(first, _)| first <= packet.flow);
-        let known = after.checked_sub(1).map(|of| self.series[of].1);
-        let band = known.map_or(self.default_band, usize::from);
-        self.bands.push(band, packet, drops);
-    }
-
-    fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
-        self.bands.pop()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.bands.backlog()
-    }
+    let series: Vec<(u32, usize)> = series
+        .map(|&(first, priority)| (first, map[usize::from(priority) % PRIORITIES]))
+        .collect();
+    let band_of = move |packet: &Packet| {
+        let after = series.partition_point(|&(first, _)| first <= packet.flow);
+        let known = after.checked_sub(1).map(|of| series[of].1);
+        known.unwrap_or(default_band)
+    };
+    let bands = Bands::new(parameters.bands, parameters.limit_packets, band_of);
+    Ok(Queue::other(bands))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::queue::testing::{packet, CONTEXT};
+    use crate::queue::{Backlog, Drops};
+    use ackclock_core::Time;
     use serde_json::json;
 
     const PRIOMAP: &str = "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";

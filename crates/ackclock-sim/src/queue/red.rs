@@ -93,10 +93,7 @@ pub struct RedQueue {
     packets: Fifo,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     Ok(Queue::other(given.queue(context)?))
@@ -125,9 +122,6 @@ impl Discipline for RedQueue {
 
 impl RedQueue {
     /// An empty queue.
-    ///
-    /// # Errors
-    /// Settings without meaning.
     pub fn new(
         limit: QueueLimit,
         measure: Measure,
@@ -215,9 +209,6 @@ impl RedQueue {
 
 impl Parameters {
     /// The queue that they describe.
-    ///
-    /// # Errors
-    /// Parameters without meaning.
     pub fn queue(&self, context: &QueueContext) -> Result<RedQueue, serde_json::Error> {
         require(self.avpkt_bytes > 0, "avpkt_bytes must be at least 1")?;
         let bandwidth_bps = self.bandwidth_bps.unwrap_or(context.rate_bps);

@@ -34,10 +34,7 @@ struct RedFavor {
     push_out: bool,
 }
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters that differ from the specification, or are out of range.
+/// Make the discipline; an error if parameters differ from the specification or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { push_out, red } = Parameters::deserialize(parameters)?;
     let red: red::Parameters = serde_json::from_value(Value::Object(red))?;

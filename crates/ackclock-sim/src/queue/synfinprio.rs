@@ -11,11 +11,8 @@ use serde_json::Value;
 use crate::queue::synprio::with_urgent;
 use crate::queue::{Queue, QueueContext};
 
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+/// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, |kind| kind.opens() || kind.closes())
 }
 

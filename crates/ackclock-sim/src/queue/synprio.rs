@@ -8,13 +8,12 @@
 //! Deviations: both FIFOs have the same limit in packets, as the bands of `prio` have. The packet in
 //! transmission has left its FIFO.
 
-use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::{Kind, Packet};
 use crate::queue::bands::Bands;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
+use crate::queue::{require, Queue, QueueContext};
 
 /// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -24,50 +23,20 @@ struct Parameters {
     limit_packets: u32,
 }
 
-/// Two FIFOs, and which packets go into the first.
-#[derive(Debug)]
-struct FlagPriority {
-    bands: Bands,
-    is_urgent: fn(Kind) -> bool,
-}
-
-/// Make the discipline.
-///
-/// # Errors
-/// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
+/// Make the discipline; an error for parameters other than `limit_packets`, or a limit below 1.
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, Kind::opens)
 }
 
 /// Two FIFOs, the first for such packets.
-///
-/// # Errors
-/// As [`make`].
 pub fn with_urgent(
     parameters: &Value,
     is_urgent: fn(Kind) -> bool,
 ) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     require(limit_packets > 0, "limit_packets must be at least 1")?;
-    Ok(Queue::other(FlagPriority {
-        bands: Bands::new(2, limit_packets),
-        is_urgent,
-    }))
-}
-
-impl Discipline for FlagPriority {
-    fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        let band = usize::from(!(self.is_urgent)(packet.kind));
-        self.bands.push(band, packet, drops);
-    }
-
-    fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
-        self.bands.pop()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.bands.backlog()
-    }
+    let band_of = move |packet: &Packet| usize::from(!is_urgent(packet.kind));
+    Ok(Queue::other(Bands::new(2, limit_packets, band_of)))
 }
 
 /// Tests that both disciplines by flags share.
@@ -75,6 +44,8 @@ impl Discipline for FlagPriority {
 pub mod testing {
     use super::*;
     use crate::queue::testing::packet;
+    use crate::queue::Drops;
+    use ackclock_core::Time;
 
     /// Every kind of packet, once.
     pub const KINDS: [Kind; 7] = [

@@ -29,9 +29,12 @@ pub struct Client {
     request_bytes: u32,
     rtt: RttEstimator,
     syn_sent: Time,
-    syn_retransmissions: u64,
-    established: Option<Time>,
-    finished: Option<Time>,
+    /// Retransmitted SYNs.
+    pub syn_retransmissions: u64,
+    /// Arrival of the SYN/ACK.
+    pub established: Option<Time>,
+    /// Arrival of the last byte, or of the FIN in an empty transfer.
+    pub finished: Option<Time>,
     events: Vec<(Time, EventKind)>,
 }
 
@@ -47,21 +50,6 @@ impl Client {
             finished: None,
             events: Vec::new(),
         }
-    }
-
-    /// Retransmitted SYNs.
-    pub fn syn_retransmissions(&self) -> u64 {
-        self.syn_retransmissions
-    }
-
-    /// Arrival of the SYN/ACK.
-    pub fn established(&self) -> Option<Time> {
-        self.established
-    }
-
-    /// Arrival of the last byte, or of the FIN in an empty transfer.
-    pub fn finished(&self) -> Option<Time> {
-        self.finished
     }
 
     /// Take the events since the last call.
@@ -162,7 +150,7 @@ impl Receiver {
     /// Record the end of the data.
     #[cold]
     pub(super) fn note_end(&mut self, now: Time) {
-        let all = self.next >= self.workload.segments().max(1);
+        let all = self.next >= self.workload.segments.max(1);
         if let Some(client) = &mut self.client {
             if all {
                 client.finish(now);

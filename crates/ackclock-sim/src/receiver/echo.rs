@@ -59,25 +59,19 @@ impl Echo {
         self.mode != EcnMode::Off
     }
 
-    /// Flags of the next ACK: ECE, or the count of marked packets.
+    /// Flags of the next ACK: its ECN bits, and ECE, or the count of marked packets.
     #[inline]
     pub fn flags(self) -> Flags {
-        Flags::NONE.with_echo(self.value)
-    }
-
-    /// ECN bits of the receiver's packets.
-    #[inline]
-    pub fn of_acks(self) -> Ecn {
-        Ecn::of_control(self.mode)
+        Flags::of(Ecn::of_control(self.mode)).with_echo(self.value)
     }
 
     /// Reaction to a segment. After [`EcnAction::AckBefore`], write that ACK before [`Echo::take`].
     pub fn action_for(self, packet: &Packet) -> EcnAction {
-        let marked = packet.ecn == Ecn::Ce;
+        let marked = packet.ecn() == Ecn::Ce;
         let says_cwr = packet.flags.echo() > 0;
         match self.mode {
             EcnMode::Classic if marked && (self.value == 0 || says_cwr) => EcnAction::TwoQuick,
-            EcnMode::Classic if packet.ecn == Ecn::NotEct => EcnAction::TwoQuick,
+            EcnMode::Classic if packet.ecn() == Ecn::NotEct => EcnAction::TwoQuick,
             EcnMode::Dctcp if marked != self.marked => EcnAction::AckBefore,
             EcnMode::Classic | EcnMode::Dctcp if says_cwr => EcnAction::OneQuick,
             EcnMode::Accurate | EcnMode::L4s if marked && !self.marked => EcnAction::Ack,
@@ -87,7 +81,7 @@ impl Echo {
 
     /// Record a segment's ECN bits.
     pub fn take(&mut self, packet: &Packet) {
-        self.marked = packet.ecn == Ecn::Ce;
+        self.marked = packet.ecn() == Ecn::Ce;
         let says_cwr = packet.flags.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,

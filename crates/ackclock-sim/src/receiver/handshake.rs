@@ -62,7 +62,6 @@ impl Receiver {
             },
             blocks: None,
             flags: self.echo_of_marks.flags(),
-            ecn: self.echo_of_marks.of_acks(),
         }
     }
 

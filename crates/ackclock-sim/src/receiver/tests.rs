@@ -8,7 +8,7 @@ use ackclock_plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction,
 
 use super::*;
 use crate::options::Block;
-use crate::packet::{Ecn, Flags, NO_SACK};
+use crate::packet::NO_PACKET;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -75,11 +75,8 @@ fn packet(kind: Kind, sequence: u64) -> Packet {
         enqueued: Time::ZERO,
         flow: 0,
         wire_bytes: 1040,
-        sack: NO_SACK,
         kind,
-        ecn: Ecn::NotEct,
-        hop: 0,
-        flags: Flags::NONE,
+        ..NO_PACKET
     }
 }
 
@@ -169,7 +166,7 @@ proptest! {
             check_blocks(&seen, segment, &reply, limit)?;
         }
         prop_assert_eq!(receiver.delivered_bytes(), 1000 * expected(&seen));
-        prop_assert_eq!(receiver.duplicates(), duplicates);
+        prop_assert_eq!(receiver.duplicates, duplicates);
     }
 
     #[test]

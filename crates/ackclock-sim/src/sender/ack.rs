@@ -18,7 +18,7 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let advances = packet.sequence > self.board.unacknowledged();
+        let advances = packet.sequence > self.board.unacknowledged;
         if advances && blocks.is_none() && self.tcp.sack && self.is_in_order(packet) {
             self.process_ack::<true>(packet, None, now, out);
         } else {
@@ -27,7 +27,8 @@ impl Sender {
     }
 
     /// Process an ACK. It is compiled twice: an ACK that advances while all is in order and reports nothing else
-    /// (`IN_ORDER`), as most do, does not pay for the other cases.
+    /// (`IN_ORDER`), as most do, does not pay for the other cases. Decided at run time, it would cost 2 % of all
+    /// instructions.
     #[inline(never)]
     fn process_ack<const IN_ORDER: bool>(
         &mut self,
@@ -38,10 +39,10 @@ impl Sender {
     ) {
         let blocks = if IN_ORDER { None } else { blocks };
         let ack = packet.sequence;
-        if ack > self.board.next() {
+        if ack > self.board.next {
             return;
         }
-        let prior_unacknowledged = self.board.unacknowledged();
+        let prior_unacknowledged = self.board.unacknowledged;
         let prior_in_flight = self.board.in_flight();
         let prior_outstanding = self.board.outstanding();
         let prior_highest = self.board.highest_sacked();
@@ -78,7 +79,7 @@ impl Sender {
             };
             self.detect_losses(&evidence, rack_update, now, out)
         };
-        self.process_probe_ack(packet, advanced, now);
+        self.process_probe_ack(packet, !advanced && blocks.is_none(), now);
         self.change_state(prior_in_flight, now, out);
         if ecn.is_signalled {
             self.react_to_ecn(prior_in_flight, now, out);
@@ -110,7 +111,7 @@ impl Sender {
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
             marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
-            next: self.board.next(),
+            next: self.board.next,
             unacknowledged: ack,
             recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
             in_loss: self.ca_state == CaState::Loss,
@@ -180,7 +181,7 @@ impl Sender {
                     self.board.sack(block, &mut delivery);
                 }
             }
-        } else if self.board.sacked() > 0 || packet.sequence == self.board.unacknowledged() {
+        } else if self.board.sacked > 0 || packet.sequence == self.board.unacknowledged {
             self.count_duplicates(&mut delivery, advanced, outstanding);
         }
         self.rates.deliver(delivery.segments);
@@ -196,7 +197,7 @@ impl Sender {
         outstanding: u32,
     ) {
         if advanced {
-            let before = self.board.sacked();
+            let before = self.board.sacked;
             self.board.forget_duplicates(delivery.segments);
             if matches!(
                 self.ca_state,
@@ -207,9 +208,9 @@ impl Sender {
             }
             delivery.segments = delivery.segments.saturating_sub(before).max(1);
         } else if outstanding > 0 {
-            let before = self.board.sacked();
+            let before = self.board.sacked;
             self.board.count_duplicate();
-            delivery.segments += self.board.sacked() - before;
+            delivery.segments += self.board.sacked - before;
         }
     }
 
@@ -242,7 +243,7 @@ impl Sender {
         let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
         self.rtt
-            .sample(now, sample, self.board.next(), self.board.unacknowledged());
+            .sample(now, sample, self.board.next, self.board.unacknowledged);
         Some(rtt)
     }
 

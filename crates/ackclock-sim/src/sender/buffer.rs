@@ -72,11 +72,11 @@ pub struct SendBuffer {
     /// Segments left in each buffer that is not sent yet.
     unsent: VecDeque<u32>,
     /// Segments written so far.
-    written: u64,
+    pub written: u64,
     /// The application waits for room.
-    is_waiting: bool,
+    pub is_waiting: bool,
     /// The application has been woken since.
-    woken: bool,
+    pub woken: bool,
     /// The application has written all and closed.
     closed: bool,
 }
@@ -104,24 +104,6 @@ impl SendBuffer {
         };
         buffer.grant(MIN_WINDOW);
         buffer
-    }
-
-    /// Segments written so far.
-    #[inline]
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// True if the application waits for room.
-    #[inline]
-    pub fn is_waiting(&self) -> bool {
-        self.is_waiting
-    }
-
-    /// True if the application has been woken and continues to write as soon as it runs.
-    #[inline]
-    pub fn woken(&self) -> bool {
-        self.woken
     }
 
     /// Segments left in the first buffer to be sent.
@@ -288,9 +270,9 @@ mod tests {
                 next += 2;
             }
         }
-        assert_eq!((buffer.written(), buffer.used_bytes(out(10))), (32, 50_944));
+        assert_eq!((buffer.written, buffer.used_bytes(out(10))), (32, 50_944));
         assert_eq!(buffer.unsent, [22]);
-        assert!(buffer.is_waiting() && buffer.pushes(0));
+        assert!(buffer.is_waiting && buffer.pushes(0));
     }
 
     /// A buffer behind another waits for its turn, and so does one that is not full.
@@ -308,7 +290,7 @@ mod tests {
     fn writes_as_linux_does() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);
         write(&mut buffer, u64::MAX, 0, outstanding(0, 0, 0));
-        assert_eq!((buffer.granted_bytes, buffer.written()), (46_080, 44));
+        assert_eq!((buffer.granted_bytes, buffer.written), (46_080, 44));
         assert_eq!(buffer.unsent, [22, 22]);
         sent(&mut buffer, 24);
         let out = outstanding(21, 11, 24);
@@ -321,7 +303,7 @@ mod tests {
         assert!(buffer.granted_bytes == 101_376 && buffer.wakes(out));
         write(&mut buffer, u64::MAX, 12, out);
         assert_eq!(buffer.unsent, [34, 34]);
-        assert!(buffer.is_waiting());
+        assert!(buffer.is_waiting);
     }
 
     /// The cheaper check never keeps an application asleep that would be woken.
@@ -352,7 +334,7 @@ mod tests {
         }
         assert_eq!(buffer.unsent, [22, 8]);
         assert!(
-            !buffer.is_waiting() && !buffer.is_complete_within(7) && buffer.is_complete_within(22)
+            !buffer.is_waiting && !buffer.is_complete_within(7) && buffer.is_complete_within(22)
         );
     }
 

@@ -39,20 +39,16 @@ pub struct EcnReport {
 }
 
 impl Sender {
-    /// ECN bits of a segment. RFC 3168 section 6.1.5 forbids ECT on retransmissions; with accurate feedback
-    /// it is allowed (RFC 8311 section 4.3).
-    #[inline]
-    pub(super) fn ecn_of(&self, retransmitted: bool) -> Ecn {
-        match self.tcp.ecn {
-            EcnMode::Classic if !retransmitted => Ecn::Ect0,
-            mode => Ecn::of_control(mode),
-        }
-    }
-
-    /// Header flags of a segment: CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
+    /// Flags of a segment: its ECN bits, and CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
+    /// RFC 3168 section 6.1.5 forbids ECT on retransmissions; with accurate feedback it is allowed (RFC 8311 section
+    /// 4.3).
     #[inline]
     pub(super) fn flags_of(&mut self, retransmitted: bool) -> Flags {
-        let flags = Flags::NONE.with_retransmitted(retransmitted);
+        let ecn = match self.tcp.ecn {
+            EcnMode::Classic if !retransmitted => Ecn::Ect0,
+            mode => Ecn::of_control(mode),
+        };
+        let flags = Flags::of(ecn).with_retransmitted(retransmitted);
         if retransmitted || !self.ecn.cwr_pending {
             return flags;
         }
@@ -86,8 +82,8 @@ impl Sender {
         self.controller.on_ecn_feedback(&EcnFeedback {
             delivered: delivery.segments,
             marked: report.segments,
-            next: self.board.next(),
-            unacknowledged: self.board.unacknowledged(),
+            next: self.board.next,
+            unacknowledged: self.board.unacknowledged,
         });
         report
     }
@@ -113,7 +109,7 @@ impl Sender {
     /// End the reaction when something sent after it is acknowledged.
     #[inline]
     pub(super) fn end_reaction(&mut self, now: Time) {
-        if self.ca_state == CaState::Cwr && self.board.unacknowledged() > self.ecn.end {
+        if self.ca_state == CaState::Cwr && self.board.unacknowledged > self.ecn.end {
             self.controller.on_recovered(now, self.ack_rtt);
             self.ca_state = CaState::Open;
             self.prr = None;
@@ -131,12 +127,12 @@ impl Sender {
         out.report(
             self.flow,
             EventKind::MarkReaction,
-            self.board.unacknowledged() as f64,
+            self.board.unacknowledged as f64,
         );
         let prior_window = floor_segments(self.controller.cwnd());
         self.undo.forget();
         self.ca_state = CaState::Cwr;
-        self.ecn.end = self.board.next();
+        self.ecn.end = self.board.next;
         self.tlp = None;
         self.queue_cwr();
         let loss = self.loss_at(in_flight, now);
@@ -152,8 +148,8 @@ impl Sender {
 
     /// Send CWR once per round trip for a controller that handles marks by itself.
     fn acknowledge_marks(&mut self) {
-        if self.board.unacknowledged() > self.ecn.end {
-            self.ecn.end = self.board.next();
+        if self.board.unacknowledged > self.ecn.end {
+            self.ecn.end = self.board.next;
             self.queue_cwr();
         }
     }

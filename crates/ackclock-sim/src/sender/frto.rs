@@ -74,7 +74,7 @@ impl Sender {
         if !self.frto.is_open {
             return;
         }
-        if self.board.next() > self.episode.recover {
+        if self.board.next > self.episode.recover {
             self.frto.is_open = !evidence.selective && !evidence.duplicate;
         } else if evidence.advanced && !over {
             self.frto.prefers_new_data = self.has_new(now);
@@ -85,7 +85,7 @@ impl Sender {
     /// Conclude an ACK after which segments were sent: without a new one among them, F-RTO ends and the recovery goes
     /// on. Otherwise an application that this ACK wakes adds only new segments.
     pub(super) fn confirm_new_data(&mut self) -> bool {
-        self.frto.is_open &= self.board.next() > self.episode.recover;
+        self.frto.is_open &= self.board.next > self.episode.recover;
         self.frto.prefers_new_data = self.frto.is_open;
         self.frto.is_open
     }

@@ -149,8 +149,8 @@ impl Sender {
     }
 
     pub(super) fn check_end(&mut self, now: Time, out: &mut impl Outlet) {
-        let total = self.workload.segments();
-        let acknowledged = self.board.unacknowledged();
+        let total = self.workload.segments;
+        let acknowledged = self.board.unacknowledged;
         if acknowledged < total {
             return;
         }
@@ -158,7 +158,7 @@ impl Sender {
             self.finished = Some(now);
             self.report_opening(EventKind::Finished, out);
         }
-        if acknowledged >= self.workload.end() {
+        if acknowledged >= self.workload.end {
             self.ca_state = CaState::Done;
             self.timers = Timers::IDLE;
         }

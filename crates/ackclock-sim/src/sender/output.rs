@@ -5,11 +5,49 @@ use ackclock_core::Time;
 
 use super::buffer::{Outstanding, SendBuffer, OPENED_SEGMENTS};
 use super::pacing::SendDecision;
+use super::scoreboard::Scoreboard;
 use super::send_reason::{BlockedBy, Trigger};
 use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options;
-use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use ackclock_congestion::Restart;
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_PACKET};
+use ackclock_congestion::{Controller, Restart};
+
+/// Use of the window when most segments were outstanding in a flight: whether it limited the sender (as Linux's cwnd
+/// validation).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CwndUsage {
+    /// True if the window limited the sender.
+    limited: bool,
+    max_outstanding: u32,
+    /// The flight ends when everything below it is acknowledged.
+    until: u64,
+}
+
+impl CwndUsage {
+    /// Record that segments were sent, or could not be because the window `limited` them.
+    #[inline]
+    pub fn observe(&mut self, limited: bool, board: &Scoreboard) {
+        let outstanding = board.outstanding();
+        let new_flight = board.unacknowledged >= self.until;
+        if new_flight || limited || (!self.limited && outstanding > self.max_outstanding) {
+            *self = CwndUsage {
+                limited,
+                max_outstanding: outstanding,
+                until: board.next,
+            };
+        }
+    }
+
+    /// True if the window may grow: it was used, or in slow start more than half of it.
+    #[inline]
+    pub fn allows_growth(&self, controller: &dyn Controller) -> bool {
+        if self.limited {
+            return true;
+        }
+        let cwnd = controller.cwnd();
+        cwnd < controller.ssthresh() && cwnd < 2.0 * f64::from(self.max_outstanding)
+    }
+}
 
 impl Sender {
     /// Send what the window, the receiver, the application and pacing allow: first lost segments,
@@ -69,14 +107,10 @@ impl Sender {
                 self.board.next_lost()
             };
             if lost.is_none() && !self.has_new(now) {
-                if self.board.next() < self.available(now) {
+                if self.board.next < self.available(now) {
                     return BlockedBy::Receiver;
                 }
-                if self
-                    .buffer
-                    .as_ref()
-                    .is_none_or(|buffer| !buffer.is_waiting())
-                {
+                if self.buffer.as_ref().is_none_or(|buffer| !buffer.is_waiting) {
                     self.rates.limit_by_application(self.board.in_flight());
                 }
                 return BlockedBy::Application;
@@ -101,7 +135,7 @@ impl Sender {
         self.rates.begin_flight(now);
         let idle_since = self.pacing.last_sent;
         let data = self.available(now).max(self.workload.data(now));
-        if idle_since == Time::ZERO || self.board.next() >= data {
+        if idle_since == Time::ZERO || self.board.next >= data {
             return;
         }
         self.controller.on_restart(&Restart {
@@ -126,15 +160,15 @@ impl Sender {
 
     /// Segments that TCP has taken from the application: without a send buffer, those sent.
     pub(super) fn taken(&self) -> u64 {
-        let written = self.buffer.as_ref().map(SendBuffer::written);
-        written.unwrap_or(self.board.next())
+        let written = self.buffer.as_ref().map(|buffer| buffer.written);
+        written.unwrap_or(self.board.next)
     }
 
     /// Segments that TCP has been given.
     #[inline]
     fn available(&self, now: Time) -> u64 {
         match &self.buffer {
-            Some(buffer) => buffer.written(),
+            Some(buffer) => buffer.written,
             None => self.workload.available(now),
         }
     }
@@ -144,18 +178,18 @@ impl Sender {
         Outstanding {
             segments: self.board.outstanding(),
             buffers: self.board.buffers(),
-            next: self.board.next(),
+            next: self.board.next,
         }
     }
 
     /// Let the application write what it has, unless it waits for room.
     #[inline]
     fn write(&mut self, now: Time, out: &mut impl Outlet) {
-        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting()) else {
+        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting) else {
             return;
         };
         let data = self.workload.data(now);
-        if buffer.written() < data {
+        if buffer.written < data {
             self.write_to(data, now, out);
         }
     }
@@ -181,7 +215,7 @@ impl Sender {
     /// True if the application has written all and is to close, with a send buffer.
     #[inline]
     fn has_written_all(&self) -> bool {
-        let all = self.workload.segments();
+        let all = self.workload.segments;
         self.buffer.as_ref().is_some_and(|buffer| buffer.ends(all))
     }
 
@@ -227,7 +261,7 @@ impl Sender {
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
         self.wake_application_if_room();
-        if self.buffer.as_ref().is_some_and(SendBuffer::woken) {
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.woken) {
             self.write_on(now, out);
         }
     }
@@ -251,14 +285,14 @@ impl Sender {
     /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
     #[inline]
     pub(super) fn wake_application_if_room(&mut self) {
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting()) else {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting) else {
             return;
         };
         let in_flight = self.board.in_flight();
         if in_flight < self.window {
             buffer.grant(self.window);
         }
-        if buffer.is_full(self.board.unacknowledged()) {
+        if buffer.is_full(self.board.unacknowledged) {
             return;
         }
         let held = self.held();
@@ -277,8 +311,8 @@ impl Sender {
     /// True if a new segment may be sent: written by the application, within the receive window.
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
-        let next = self.board.next();
-        if next >= self.board.unacknowledged() + self.opened_window() {
+        let next = self.board.next;
+        if next >= self.board.unacknowledged + self.opened_window() {
             return false;
         }
         next < self.available(now) || self.awaits_application(next, now)
@@ -296,13 +330,10 @@ impl Sender {
     /// before, unless the application is still to be polled.
     #[cold]
     fn awaits_application(&mut self, next: u64, now: Time) -> bool {
-        let has_room = self
-            .buffer
-            .as_ref()
-            .is_none_or(|buffer| !buffer.is_waiting());
-        if has_room && next < self.workload.segments() {
+        let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.is_waiting);
+        if has_room && next < self.workload.segments {
             let written = self.workload.written_at(next).max(now);
-            self.timers.application = written.min(self.workload.stop());
+            self.timers.application = written.min(self.workload.stop);
         }
         false
     }
@@ -335,7 +366,7 @@ impl Sender {
             self.undo.on_retransmission(now);
         }
         out.report(self.flow, EventKind::Retransmission, sequence as f64);
-        if sequence == self.board.unacknowledged() {
+        if sequence == self.board.unacknowledged {
             self.timers.start(now, self.rtt.rto());
         }
         self.send_segment(sequence, true, trigger, now, out);
@@ -364,8 +395,8 @@ impl Sender {
         }
         self.depart(sequence, payload, now);
         let bytes = payload + self.tcp.segment_header_bytes();
-        let header = (self.ecn_of(retransmitted), self.flags_of(retransmitted));
-        self.emit((kind, sequence), header, bytes, trigger, now, out);
+        let flags = self.flags_of(retransmitted);
+        self.emit((kind, sequence), flags, bytes, trigger, now, out);
     }
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
@@ -374,18 +405,16 @@ impl Sender {
             _ => self.tcp.segment_header_bytes(),
         };
         let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
-        let header = (
-            Ecn::of_control(self.tcp.ecn),
-            Flags::NONE.with_retransmitted(retransmitted),
-        );
-        self.emit((kind, 0), header, bytes, Trigger::Window, now, out);
+        let ecn = Ecn::of_control(self.tcp.ecn);
+        let flags = Flags::of(ecn).with_retransmitted(retransmitted);
+        self.emit((kind, 0), flags, bytes, Trigger::Window, now, out);
     }
 
     #[inline(always)]
     fn emit(
         &mut self,
         (kind, sequence): (Kind, u64),
-        (ecn, flags): (Ecn, Flags),
+        flags: Flags,
         bytes: u32,
         trigger: Trigger,
         now: Time,
@@ -399,11 +428,9 @@ impl Sender {
             enqueued: now,
             flow: self.flow,
             wire_bytes: bytes,
-            sack: NO_SACK,
             kind,
-            ecn,
-            hop: 0,
             flags,
+            ..NO_PACKET
         };
         let retransmitted = flags.is_retransmitted();
         out.send(packet, || self.reason(kind, trigger, retransmitted));

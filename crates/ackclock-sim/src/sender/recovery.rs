@@ -1,14 +1,16 @@
-//! Recovery: how the sender enters and leaves `Recovery`, and its window meanwhile.
+//! Loss detection (by time: RACK, by count, or by duplicate ACKs), and recovery: how the sender enters and leaves
+//! `Recovery`, and its window meanwhile.
 
 use ackclock_core::Time;
 
 use super::prr::Prr;
-use super::scoreboard::DetectedLosses;
+use super::scoreboard::{DetectedLosses, DUPLICATE_THRESHOLD};
 use super::send_reason::Trigger;
+use super::undo::Evidence;
 use super::{floor_segments, CaState, Outlet, Sender};
 use ackclock_congestion::{Loss, RecoveryPolicy};
 use ackclock_core::tables::EventKind;
-use ackclock_plan::Reduction;
+use ackclock_plan::{LossDetection, Reduction};
 
 /// The present recovery episode, or the last one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,10 +35,85 @@ impl RecoveryEpisode {
 }
 
 impl Sender {
+    /// Detect losses after an ACK; `rack_update`: the ACK updates RACK.
+    #[inline]
+    pub(super) fn detect_losses(
+        &mut self,
+        evidence: &Evidence,
+        rack_update: bool,
+        now: Time,
+        out: &mut impl Outlet,
+    ) -> DetectedLosses {
+        self.end_reaction(now);
+        if !self.reconsider(evidence, now, out) {
+            return DetectedLosses::default();
+        }
+        if !self.tcp.sack {
+            return self.detect_by_duplicates(evidence.advanced);
+        }
+        match self.tcp.loss_detection {
+            // As Linux: an ACK without an RTT leaves overtaken segments to the timer.
+            LossDetection::Rack if !rack_update => DetectedLosses::unchanged(),
+            LossDetection::Rack => {
+                let window = self.reordering_window();
+                self.board.detect_by_time(&self.rack, window, now)
+            }
+            LossDetection::DuplicateAcks => self.board.detect_by_count(),
+        }
+    }
+
+    /// Detect losses by New Reno (RFC 6582): the third duplicate, and in recovery each partial ACK, shows that the
+    /// first unacknowledged segment is lost. Duplicates of an old recovery do not start a new one.
+    pub(super) fn detect_by_duplicates(&mut self, advanced: bool) -> DetectedLosses {
+        let unacknowledged = self.board.unacknowledged;
+        let losses = match self.ca_state {
+            CaState::Recovery => advanced && !self.episode.is_over(unacknowledged),
+            CaState::Loss => false,
+            _ => {
+                self.board.sacked >= DUPLICATE_THRESHOLD && self.episode.allows_new(unacknowledged)
+            }
+        };
+        if losses {
+            self.board.mark_head_lost()
+        } else {
+            DetectedLosses::default()
+        }
+    }
+
+    pub(super) fn on_reordering_timer(&mut self, now: Time, out: &mut impl Outlet) {
+        let prior_in_flight = self.board.in_flight();
+        let window = self.reordering_window();
+        let losses = self.board.detect_by_time(&self.rack, window, now);
+        if losses.lost > 0
+            && matches!(
+                self.ca_state,
+                CaState::Open | CaState::Disorder | CaState::Cwr
+            )
+        {
+            self.enter_recovery(prior_in_flight, now, out);
+            // As Linux, the timer counts as an ACK that delivered a segment, so a first one is sent.
+            self.follow_prr(1, false);
+        }
+        match losses.next {
+            Some(due) => self.set_reordering_timer(due, now),
+            None => self.timers.resume(now),
+        }
+    }
+
+    pub(super) fn mark_all_lost(&mut self, now: Time) {
+        if !self.tcp.sack {
+            self.board.clear_duplicates();
+        }
+        let rack = self.tcp.sack && self.tcp.loss_detection == LossDetection::Rack;
+        let patience = self.rack.rtt;
+        self.board
+            .mark_all_lost(|sent| rack && sent + patience > now);
+    }
+
     pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
         match self.ca_state {
             // Losses detected above the end of a recovery start the next one (as in Linux).
-            CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost() > 0 => {
+            CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
             CaState::Open | CaState::Disorder => {
@@ -77,7 +154,7 @@ impl Sender {
         self.save_prior_window(!was_reduced);
         self.ca_state = CaState::Recovery;
         self.episode = RecoveryEpisode {
-            recover: self.board.next(),
+            recover: self.board.next,
             timed_out: None,
         };
         self.tlp = None;
@@ -85,7 +162,7 @@ impl Sender {
         out.report(
             self.flow,
             EventKind::Recovery,
-            self.board.unacknowledged() as f64,
+            self.board.unacknowledged as f64,
         );
         if was_reduced {
             self.on_loss_in_cwr(in_flight, now);

@@ -110,7 +110,7 @@ impl Sender {
             return;
         };
         let highest = self.board.highest_sacked().unwrap_or(0);
-        let highest = highest.max(self.board.unacknowledged());
+        let highest = highest.max(self.board.unacknowledged);
         if late >= highest {
             return;
         }
@@ -131,7 +131,7 @@ impl Sender {
     /// RFC 8985 section 6.2, step 4.
     pub(super) fn reordering_window(&self) -> Time {
         let repairing = matches!(self.ca_state, CaState::Recovery | CaState::Loss);
-        let is_clear = repairing || self.board.sacked() >= DUPLICATE_THRESHOLD;
+        let is_clear = repairing || self.board.sacked >= DUPLICATE_THRESHOLD;
         if is_clear && !self.reordering.is_detected {
             return Time::ZERO;
         }

@@ -135,11 +135,16 @@ impl Delivery {
 #[derive(Debug)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
-    unacknowledged: u64,
-    next: u64,
-    sacked: u32,
-    lost: u32,
-    retrans_out: u32,
+    /// First segment not cumulatively acknowledged.
+    pub unacknowledged: u64,
+    /// Next segment to send for the first time.
+    pub next: u64,
+    /// Segments SACKed (or, without SACK, duplicate ACKs counted).
+    pub sacked: u32,
+    /// Segments marked lost and not delivered.
+    pub lost: u32,
+    /// Retransmissions in flight.
+    pub retrans_out: u32,
     /// Lost segments of which no retransmission is in flight.
     unretransmitted: u32,
     /// Numbers of the three highest SACKed segments, highest first.
@@ -181,40 +186,10 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// First segment not cumulatively acknowledged.
-    #[inline]
-    pub fn unacknowledged(&self) -> u64 {
-        self.unacknowledged
-    }
-
-    /// Next segment to send for the first time.
-    #[inline]
-    pub fn next(&self) -> u64 {
-        self.next
-    }
-
     /// Segments sent and not cumulatively acknowledged.
     #[inline]
     pub fn outstanding(&self) -> u32 {
         (self.next - self.unacknowledged) as u32
-    }
-
-    /// Segments SACKed (or, without SACK, duplicate ACKs counted).
-    #[inline]
-    pub fn sacked(&self) -> u32 {
-        self.sacked
-    }
-
-    /// Segments marked lost and not delivered.
-    #[inline]
-    pub fn lost(&self) -> u32 {
-        self.lost
-    }
-
-    /// Retransmissions in flight.
-    #[inline]
-    pub fn retrans_out(&self) -> u32 {
-        self.retrans_out
     }
 
     /// Segments in flight: RFC 6675's pipe.

@@ -158,6 +158,20 @@ impl Sender {
         }
     }
 
+    /// Set the reordering timer. Linux rounds it to jiffies, and to no less than 2 ms: meanwhile a third SACK may show
+    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
+    pub(super) fn set_reordering_timer(&mut self, due: Time, now: Time) {
+        let due = match self.tcp.timer_tick {
+            Time::ZERO => due,
+            tick => jiffies::timer_expiry(tick, now, due.since(now) + TIMER_FLOOR),
+        };
+        if due < self.timers.timeout {
+            self.timers.set(Purpose::Reordering, now, due);
+        } else {
+            self.timers.resume(now);
+        }
+    }
+
     /// Handle a timeout: restart from one segment (RFC 6298 section 5, RFC 5681 section 3.1).
     pub(super) fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         if self.board.outstanding() == 0 {
@@ -168,10 +182,10 @@ impl Sender {
         out.report(
             self.flow,
             EventKind::Timeout,
-            self.board.unacknowledged() as f64,
+            self.board.unacknowledged as f64,
         );
         let in_flight = self.board.in_flight();
-        let head = self.board.unacknowledged();
+        let head = self.board.unacknowledged;
         let repeated = self.ca_state == CaState::Loss && self.episode.timed_out == Some(head);
         self.arm_frto(repeated);
         if !repeated && !matches!(self.ca_state, CaState::Recovery | CaState::Cwr) {
@@ -183,7 +197,7 @@ impl Sender {
         } else {
             self.controller.on_timeout(now, in_flight);
             self.episode = RecoveryEpisode {
-                recover: self.board.next(),
+                recover: self.board.next,
                 timed_out: Some(head),
             };
         }

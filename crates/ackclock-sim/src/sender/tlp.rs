@@ -5,7 +5,7 @@ use ackclock_core::Time;
 use super::send_reason::Trigger;
 use super::timers::TIMER_FLOOR;
 use super::{CaState, Outlet, Sender};
-use crate::packet::{Packet, NO_SACK};
+use crate::packet::Packet;
 use ackclock_core::tables::EventKind;
 
 /// An outstanding probe.
@@ -25,7 +25,7 @@ impl Sender {
         self.tcp.tail_loss_probe
             && self.tcp.sack
             && matches!(self.ca_state, CaState::Open | CaState::Cwr)
-            && self.board.sacked() == 0
+            && self.board.sacked == 0
             && self.tlp.is_none()
             && self.rtt.has_sample()
     }
@@ -48,14 +48,14 @@ impl Sender {
             return;
         }
         self.counters.tail_probes += 1;
-        out.report(self.flow, EventKind::TailProbe, self.board.next() as f64);
+        out.report(self.flow, EventKind::TailProbe, self.board.next as f64);
         let retransmitted = !self.has_new(now);
         if retransmitted {
-            self.retransmit(self.board.next() - 1, Trigger::TlpProbe, now, out);
+            self.retransmit(self.board.next - 1, Trigger::TlpProbe, now, out);
         } else {
             self.send_new(Trigger::TlpProbe, now, out);
         }
-        let end = self.board.next();
+        let end = self.board.next;
         self.tlp = Some(TlpProbe { end, retransmitted });
         self.timers.start(now, self.rtt.rto());
     }
@@ -68,20 +68,21 @@ impl Sender {
 
     /// Decide whether an acknowledged probe was a retransmission that repaired a loss (RFC 8985 section 7.4.2).
     /// It was not if a duplicate is reported, by SACK or by a plain duplicate ACK; it was if the ACK goes past it.
+    /// `reports_nothing`: the ACK neither advances nor has SACK blocks.
     #[inline]
-    pub(super) fn process_probe_ack(&mut self, packet: &Packet, advanced: bool, now: Time) {
+    pub(super) fn process_probe_ack(&mut self, packet: &Packet, reports_nothing: bool, now: Time) {
         if let Some(tlp) = self.tlp {
-            self.end_probe(tlp, packet, advanced, now);
+            self.end_probe(tlp, packet, reports_nothing, now);
         }
     }
 
     #[cold]
-    fn end_probe(&mut self, tlp: TlpProbe, packet: &Packet, advanced: bool, now: Time) {
+    fn end_probe(&mut self, tlp: TlpProbe, packet: &Packet, reports_nothing: bool, now: Time) {
         if packet.sequence < tlp.end {
             return;
         }
         let past_probe = packet.sequence > tlp.end;
-        let duplicate = packet.flags.has_dsack() || (!advanced && packet.sack == NO_SACK);
+        let duplicate = packet.flags.has_dsack() || reports_nothing;
         if !tlp.retransmitted || duplicate || past_probe {
             self.tlp = None;
         }

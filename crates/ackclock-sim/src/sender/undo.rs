@@ -116,8 +116,8 @@ impl Sender {
         if !self.board.has_retransmission() {
             self.undo.first_retransmission = None;
         }
-        let from = (self.tcp.undo_spurious && self.tcp.sack).then_some(self.board.unacknowledged());
-        let retrans_out = self.board.retrans_out();
+        let from = (self.tcp.undo_spurious && self.tcp.sack).then_some(self.board.unacknowledged);
+        let retrans_out = self.board.retrans_out;
         self.undo
             .begin(from, reduces.then_some(before), retrans_out);
     }
@@ -150,7 +150,7 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) -> bool {
-        let over = self.episode.is_over(self.board.unacknowledged());
+        let over = self.episode.is_over(self.board.unacknowledged);
         match self.ca_state {
             CaState::Recovery if over => self.end_recovery(evidence, now, out),
             CaState::Recovery => return self.reconsider_recovery(evidence, out),
@@ -184,7 +184,7 @@ impl Sender {
     fn reconsider_recovery(&mut self, evidence: &Evidence, out: &mut impl Outlet) -> bool {
         if evidence.advanced && self.undo.acked_original(evidence.echo) {
             self.note_reordering(Some(evidence.prior_unacknowledged));
-            if self.board.retrans_out() > 0 {
+            if self.board.retrans_out > 0 {
                 return false;
             }
             self.board.clear_losses(false);
@@ -211,7 +211,7 @@ impl Sender {
             self.window = floor_segments(self.controller.cwnd());
             self.cancel_cwr();
         }
-        let first = self.board.unacknowledged();
+        let first = self.board.unacknowledged;
         out.report(self.flow, EventKind::Undo, first as f64);
     }
 }

@@ -34,26 +34,26 @@ pub struct Snapshot {
 impl Connection {
     /// Packets that the two ends have sent, and those that have arrived.
     pub fn packets(&self) -> (u64, u64) {
-        let counters = self.sender.counters();
+        let counters = self.sender.counters;
         (
-            counters.sent_packets + self.receiver.sent_packets(),
-            counters.received_packets + self.receiver.received_packets(),
+            counters.sent_packets + self.receiver.sent_packets,
+            counters.received_packets + self.receiver.received_packets,
         )
     }
 
     /// Time at which the connection was established, by its client.
     pub fn established(&self) -> Option<Time> {
         match self.receiver.client() {
-            Some(client) => client.established(),
-            None => self.sender.established(),
+            Some(client) => client.established,
+            None => self.sender.established,
         }
     }
 
     /// Completion of the transfer: its last byte acknowledged, or received if its receiver has requested it.
     pub fn finished(&self) -> Option<Time> {
         match self.receiver.client() {
-            Some(client) => client.finished(),
-            None => self.sender.finished(),
+            Some(client) => client.finished,
+            None => self.sender.finished,
         }
     }
 
@@ -66,7 +66,7 @@ impl Connection {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             delivered_bytes: self.receiver.delivered_bytes(),
-            sent: self.sender.counters(),
+            sent: self.sender.counters,
         }
     }
 
@@ -106,8 +106,8 @@ impl Stream {
     /// Packets that the two ends have sent, and those that have arrived.
     pub fn packets(&self) -> (u64, u64) {
         (
-            self.source.sent_packets() + self.sink.sent_packets(),
-            self.source.received_packets() + self.sink.received_packets(),
+            self.source.sent_packets() + self.sink.sent_packets,
+            self.source.received_packets + self.sink.received_packets,
         )
     }
 

@@ -3,6 +3,12 @@
 //! A flow's sender, receiver and route are made when its start timer fires. They are dropped when both ends are
 //! closed and every packet that they sent has arrived or is lost, so nothing can come late for a flow that is over.
 //! (A flow whose very last packet is lost keeps them to the end of the run.)
+//!
+//! ```text
+//!             first packet                both ends closed, no packet in transit
+//!   Waiting ──────────────▶ Connection ───────────────────────────────────────▶ Over
+//!      └──────────────────▶ Stream, to the end of the run
+//! ```
 
 use ackclock_core::tables::NONE;
 use ackclock_core::Time;
@@ -11,12 +17,47 @@ use rand_core::RngCore;
 
 use super::connection::{Connection, Snapshot, Stream};
 use super::rows::Row;
-use super::stage::Stage;
 use super::transfers::Task;
 use super::{receiver_timer, sender_timer, Simulation, MAX_FLOWS, SAMPLER};
 use crate::datagram::{Sink, Source};
 use crate::receiver::{Client, Receiver};
 use crate::sender::Sender;
+
+/// Stage of a flow.
+///
+/// The two ends exist from the first packet to the last. Of generated transfers only those are here that are next or
+/// have begun.
+pub enum Stage {
+    /// Not begun; with the task of a generated transfer.
+    Waiting(Option<Box<Task>>),
+    /// A connection, from its first packet to its last.
+    Connection(Box<Connection>),
+    /// Datagrams, from the first to the end of the run.
+    Stream(Box<Stream>),
+    /// Ended; only its row is left.
+    Over(Box<Row>),
+    /// The slot is free. The row of its transfer is stored elsewhere until it is handed over.
+    Vacant,
+}
+
+impl Stage {
+    /// Task of a generated transfer that has begun.
+    pub fn task(&self) -> Option<&Task> {
+        match self {
+            Stage::Connection(flow) => flow.task.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Packets that the two ends of an active flow have sent, and those that have arrived.
+    pub fn packets(&self) -> (u64, u64) {
+        match self {
+            Stage::Connection(flow) => flow.packets(),
+            Stage::Stream(stream) => stream.packets(),
+            _ => (0, 0),
+        }
+    }
+}
 
 impl Simulation {
     pub(super) fn schedule_starts(&mut self) {

@@ -5,7 +5,6 @@ use ackclock_core::Time;
 use ackclock_plan::EndsPlan;
 
 use super::connection::{Connection, Stream};
-use crate::receiver::Client;
 
 /// A flow's totals, and those of the measured part.
 #[derive(Clone, Copy, Debug)]
@@ -111,8 +110,8 @@ impl Row {
             delivered_bytes,
             measured_bytes: delivered_bytes - delivered_before,
             sent_packets,
-            sent_bytes: stream.source.sent_bytes(),
-            received_packets: stream.sink.received_packets(),
+            sent_bytes: stream.source.sent_bytes,
+            received_packets: stream.sink.received_packets,
             dropped_packets: gone,
             measured_sent_packets: sent_packets - sent_before,
             delay_mean: stream.sink.delay_mean().unwrap_or(Time::NEVER),
@@ -125,24 +124,25 @@ impl Row {
     pub fn of(flow: &Connection, gone: u64, now: Time) -> Row {
         let reached = |time: Option<Time>| time.filter(|&time| time <= now);
         let client = flow.receiver.client();
-        let (all, before) = (flow.sender.counters(), flow.at_warmup.sent);
+        let (all, before) = (flow.sender.counters, flow.at_warmup.sent);
         let delivered_bytes = flow.receiver.delivered_bytes();
         Row {
-            start: flow.sender.started(),
+            start: flow.sender.started,
             established: reached(flow.established()).unwrap_or(Time::NEVER),
             end: reached(flow.finished()).unwrap_or(Time::NEVER),
             delivered_bytes,
             measured_bytes: delivered_bytes - flow.at_warmup.delivered_bytes,
             sent_packets: all.sent_packets,
             sent_bytes: all.sent_bytes,
-            received_packets: flow.receiver.received_packets(),
+            received_packets: flow.receiver.received_packets,
             dropped_packets: gone,
             measured_sent_packets: all.sent_packets - before.sent_packets,
             retransmissions: all.retransmissions,
             measured_retransmissions: all.retransmissions - before.retransmissions,
             timeouts: all.timeouts as u32,
             measured_timeouts: (all.timeouts - before.timeouts) as u32,
-            syn_retransmissions: client.map_or(all.syn_retransmissions, Client::syn_retransmissions)
+            syn_retransmissions: client
+                .map_or(all.syn_retransmissions, |client| client.syn_retransmissions)
                 as u32,
             recoveries: all.recoveries as u32,
             tail_probes: all.tail_probes as u32,

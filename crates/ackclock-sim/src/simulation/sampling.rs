@@ -1,16 +1,14 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
 use ackclock_congestion::CubicState;
-use ackclock_core::tables::{CubicSamples, FlowSamples, Flows, Links, Totals, NONE};
+use ackclock_core::tables::{CubicSamples, Flows, Links, Totals, NONE};
 use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
-use super::connection::Stream;
+use super::lifecycle::Stage;
 use super::rows::{Description, Row};
-use super::stage::Stage;
 use super::transfers::Task;
 use super::{Simulation, SAMPLER};
 use crate::link::Counters;
-use crate::sender::Sender;
 
 /// Number of ended transfers whose rows are collected before they are handed over.
 const MAX_ENDED: usize = 1 << 16;
@@ -46,21 +44,40 @@ impl Simulation {
         };
         let cubic = self.plan.record.cubic_state;
         for &number in self.active.range(..end) {
-            let sample = match &self.stages[self.network.slots().slot_of(number)] {
+            let stage = &self.stages[self.network.slots().slot_of(number)];
+            let (cwnd, ssthresh, srtt, in_flight, delivered_bytes) = match stage {
                 Stage::Connection(flow) if flow.sender.is_active() => {
-                    if let Some(inside) = flow.sender.cubic(self.now).filter(|_| cubic) {
+                    let sender = &flow.sender;
+                    if let Some(inside) = sender.cubic(self.now).filter(|_| cubic) {
                         let rows = &mut self.network.tables.cubic_samples;
-                        write_cubic(self.now, number, flow.sender.cwnd(), &inside, rows);
+                        write_cubic(self.now, number, sender.cwnd(), &inside, rows);
                     }
-                    Sample::of(&flow.sender)
+                    (
+                        sender.cwnd(),
+                        finite(sender.ssthresh()),
+                        sender.srtt(),
+                        sender.in_flight(),
+                        sender.acknowledged_bytes(),
+                    )
                 }
-                Stage::Stream(stream) => Sample::of_stream(stream),
+                // UDP has no window.
+                Stage::Stream(stream) => (
+                    f64::NAN,
+                    f64::NAN,
+                    stream.source.rtt(),
+                    NONE,
+                    stream.sink.delivered_bytes(),
+                ),
                 _ => continue,
             };
             let samples = &mut self.network.tables.flow_samples;
             samples.time_s.push(self.now.seconds());
             samples.flow.push(number);
-            sample.write(samples);
+            samples.cwnd.push(cwnd);
+            samples.ssthresh.push(ssthresh);
+            samples.srtt_s.push(srtt.map_or(f64::NAN, Time::seconds));
+            samples.in_flight.push(in_flight);
+            samples.delivered_bytes.push(delivered_bytes);
         }
     }
 
@@ -268,47 +285,6 @@ impl Simulation {
             rows.reordered_total_p.push(harms[index].reordered);
         }
         rows
-    }
-}
-
-/// Sample of a flow.
-struct Sample {
-    cwnd: f64,
-    ssthresh: f64,
-    srtt: Option<Time>,
-    in_flight: u32,
-    delivered_bytes: u64,
-}
-
-impl Sample {
-    fn of(sender: &Sender) -> Sample {
-        Sample {
-            cwnd: sender.cwnd(),
-            ssthresh: finite(sender.ssthresh()),
-            srtt: sender.srtt(),
-            in_flight: sender.in_flight(),
-            delivered_bytes: sender.acknowledged_bytes(),
-        }
-    }
-
-    /// Sample of a UDP flow, which has no window.
-    fn of_stream(stream: &Stream) -> Sample {
-        Sample {
-            cwnd: f64::NAN,
-            ssthresh: f64::NAN,
-            srtt: stream.source.rtt(),
-            in_flight: NONE,
-            delivered_bytes: stream.sink.delivered_bytes(),
-        }
-    }
-
-    fn write(&self, samples: &mut FlowSamples) {
-        samples.cwnd.push(self.cwnd);
-        samples.ssthresh.push(self.ssthresh);
-        let srtt_s = self.srtt.map_or(f64::NAN, Time::seconds);
-        samples.srtt_s.push(srtt_s);
-        samples.in_flight.push(self.in_flight);
-        samples.delivered_bytes.push(self.delivered_bytes);
     }
 }
 

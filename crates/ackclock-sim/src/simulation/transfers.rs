@@ -56,9 +56,6 @@ impl Task {
 
 impl Transfers {
     /// The transfers of a plan; the paths of the first traffic begin with number `first_path`.
-    ///
-    /// # Errors
-    /// A workload that cannot be generated.
     pub fn new(plan: &Plan, seed: u64, mut first_path: u32) -> Result<Transfers, PlanError> {
         let (mut ahead, mut parts, mut len) = (Vec::new(), Vec::new(), 0);
         for (index, traffic) in plan.traffic.iter().enumerate() {

@@ -21,7 +21,7 @@ const fn ms(milliseconds: u64) -> Time {
 #[test]
 fn the_last_segment_has_the_rest_and_the_fin_nothing() {
     let workload = workload(Some(2500), None);
-    assert_eq!(workload.segments(), 3);
+    assert_eq!(workload.segments, 3);
     let payloads: Vec<u64> = (0..5)
         .map(|segment| workload.payload_bytes(segment))
         .collect();
@@ -32,7 +32,7 @@ fn the_last_segment_has_the_rest_and_the_fin_nothing() {
     assert_eq!(sums, [0, 1000, 2000, 2500, 2500]);
     let kinds = [1, 2, 3].map(|segment| workload.kind(segment));
     assert_eq!(kinds, [Kind::Data, Kind::Data, Kind::Fin]);
-    assert_eq!((workload.segments(), workload.end()), (3, 4));
+    assert_eq!((workload.segments, workload.end), (3, 4));
 }
 
 #[test]
@@ -41,29 +41,29 @@ fn a_fin_in_the_last_segment_is_no_segment_more() {
     workload.close_in_data();
     let kinds = [1, 2].map(|segment| workload.kind(segment));
     assert_eq!(kinds, [Kind::Data, Kind::DataFin]);
-    assert_eq!((workload.end(), workload.available(Time::ZERO)), (3, 3));
+    assert_eq!((workload.end, workload.available(Time::ZERO)), (3, 3));
 }
 
 #[test]
 fn the_receiver_learns_the_end_with_or_after_the_data() {
     for (kind, sequence, end) in [(Kind::Fin, 5, 6), (Kind::DataFin, 4, 5)] {
         let mut workload = workload(None, None);
-        assert_eq!(workload.end(), u64::MAX);
+        assert_eq!(workload.end, u64::MAX);
         workload.on_end(&Packet {
             sequence,
             kind,
             ..NO_PACKET
         });
-        assert_eq!((workload.segments(), workload.end()), (5, end));
+        assert_eq!((workload.segments, workload.end), (5, end));
     }
 }
 
 #[test]
 fn a_full_last_segment_is_not_followed_by_an_empty_one() {
-    assert_eq!(workload(Some(3000), None).segments(), 3);
-    assert_eq!(workload(Some(3001), None).segments(), 4);
-    assert_eq!(workload(Some(1), None).segments(), 1);
-    assert_eq!(workload(Some(0), None).segments(), 0);
+    assert_eq!(workload(Some(3000), None).segments, 3);
+    assert_eq!(workload(Some(3001), None).segments, 4);
+    assert_eq!(workload(Some(1), None).segments, 1);
+    assert_eq!(workload(Some(0), None).segments, 0);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn each_segment_is_available_from_the_time_it_is_written_at() {
 fn an_endless_transfer_has_no_fin() {
     let workload = workload(None, None);
     assert_eq!(
-        (workload.kind(1 << 60), workload.end()),
+        (workload.kind(1 << 60), workload.end),
         (Kind::Data, u64::MAX)
     );
     assert_eq!(workload.payload_bytes(1 << 60), 1000);
@@ -120,7 +120,7 @@ fn an_application_stops_no_earlier_than_its_flow_begins() {
             ..workload(None, None)
         };
         workload.begin(begin);
-        workload.stop()
+        workload.stop
     };
     assert_eq!(stopping(ms(1000)), ms(1000));
     assert_eq!(stopping(ms(100)), ms(500));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ackclock_core::Time;
 use ackclock_plan::QueuePlan;
-use ackclock_sim::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use ackclock_sim::packet::{Ecn, Flags, Kind, Packet, NO_PACKET};
 use ackclock_sim::queue::{self, Backlog, Drops, Queue, QueueContext};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -16,7 +16,8 @@ const FLOWS: u32 = 8;
 /// An arrival or a departure, so many microseconds after the step before.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Arrive(u32, u32, u32, Kind, Ecn),
+    /// The ECN bits are those of a packet that is not corrupted.
+    Arrive(u32, u32, u32, Kind, Option<Ecn>),
     Leave(u32),
 }
 
@@ -26,11 +27,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => Just(Kind::Data), 1 => Just(Kind::Syn), 1 => Just(Kind::Fin), 1 => Just(Kind::DataFin), 2 => Just(Kind::Ack)
     ];
     let ecn = select(vec![
-        Ecn::NotEct,
-        Ecn::Ect0,
-        Ecn::Ect1,
-        Ecn::Ce,
-        Ecn::Corrupted,
+        Some(Ecn::NotEct),
+        Some(Ecn::Ect0),
+        Some(Ecn::Ect1),
+        Some(Ecn::Ce),
+        None,
     ]);
     let arrive = (pause_us(), 0..FLOWS, 40..1600_u32, kind, ecn)
         .prop_map(|(us, flow, bytes, kind, ecn)| Step::Arrive(us, flow, bytes, kind, ecn));
@@ -100,7 +101,7 @@ impl Account {
             Step::Leave(us) => {
                 self.now += Time::from_microseconds(u64::from(us));
                 if let Some(packet) = self.queue.dequeue(self.now, &mut drops) {
-                    self.fates.push(Fate::Left(packet.sequence, packet.ecn));
+                    self.fates.push(Fate::Left(packet.sequence, packet.ecn()));
                     self.remove_packet(&packet);
                 }
             }
@@ -115,20 +116,22 @@ impl Account {
         self.fates.extend(marked);
     }
 
-    fn packet(&mut self, flow: u32, wire_bytes: u32, kind: Kind, ecn: Ecn) -> Packet {
+    fn packet(&mut self, flow: u32, wire_bytes: u32, kind: Kind, ecn: Option<Ecn>) -> Packet {
         self.number += 1;
-        Packet {
+        let mut packet = Packet {
             sequence: self.number,
             timestamp: self.now,
             enqueued: self.now,
             flow,
             wire_bytes,
-            sack: NO_SACK,
             kind,
-            ecn,
-            hop: 0,
-            flags: Flags::NONE,
+            flags: ecn.map_or(Flags::NONE, Flags::of),
+            ..NO_PACKET
+        };
+        if ecn.is_none() {
+            packet.corrupt();
         }
+        packet
     }
 
     /// Account for a packet that leaves: exactly one time, and unchanged except for a mark, which a corrupted packet
@@ -137,14 +140,14 @@ impl Account {
         let entered = self.inside.remove(&packet.sequence).expect("it was inside");
         assert_eq!(
             Packet {
-                ecn: entered.ecn,
+                flags: entered.flags,
                 enqueued: entered.enqueued,
                 ..*packet
             },
             entered
         );
-        let is_ect = !matches!(entered.ecn, Ecn::NotEct | Ecn::Corrupted);
-        assert!(packet.ecn == entered.ecn || (packet.ecn == Ecn::Ce && is_ect));
+        let is_marked = packet.flags == entered.flags.with_ecn(Ecn::Ce);
+        assert!(packet.flags == entered.flags || (is_marked && entered.ecn() != Ecn::NotEct));
         self.bytes -= u64::from(packet.wire_bytes);
     }
 
@@ -219,7 +222,7 @@ proptest! {
     #[test]
     fn a_flow_keeps_its_order(plan in select(disciplines(15)), seed in any::<u64>(), steps in steps()) {
         let steps: Vec<Step> = steps.into_iter().map(|step| match step {
-            Step::Arrive(us, flow, bytes, ..) => Step::Arrive(us, flow, bytes, Kind::Data, Ecn::Ect0),
+            Step::Arrive(us, flow, bytes, ..) => Step::Arrive(us, flow, bytes, Kind::Data, Some(Ecn::Ect0)),
             leave @ Step::Leave(_) => leave,
         }).collect();
         let mut account = Account::new(&plan, seed);

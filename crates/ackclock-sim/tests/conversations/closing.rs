@@ -37,7 +37,7 @@ fn the_fin_gets_a_fin_ack_and_that_an_ack() {
          200 > ack",
     );
     assert!(is_over(&tcp));
-    assert_eq!(tcp.sender.finished(), Some(ms(200)));
+    assert_eq!(tcp.sender.finished, Some(ms(200)));
     assert_eq!(tcp.receiver.delivered_bytes(), 3000);
 }
 
@@ -56,7 +56,7 @@ fn a_lost_fin_is_retransmitted() {
          600 > ack",
     );
     assert!(is_over(&tcp));
-    assert_eq!(tcp.sender.finished(), Some(ms(200)));
+    assert_eq!(tcp.sender.finished, Some(ms(200)));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_last_segment_is_as_short_as_it_must_be() {
     tcp.run(ms(1000));
     assert_eq!(tcp.receiver.delivered_bytes(), 2001);
     assert_eq!(tcp.sender.acknowledged_bytes(), 2001);
-    let counters = tcp.sender.counters();
+    let counters = tcp.sender.counters;
     // SYN 60; two ACKs, the FIN and three data segments with 52 bytes of headers each.
     assert_eq!(counters.sent_packets, 7);
     assert_eq!(counters.sent_bytes, 60 + 6 * 52 + 2001);

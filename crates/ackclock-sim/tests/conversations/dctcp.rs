@@ -157,7 +157,7 @@ fn a_loss_halves_where_marks_would_take_little() {
         .losing([data(40_000)]);
     tcp.run(ms(39_000));
     let before = tcp.sender.cwnd();
-    while tcp.sender.counters().recoveries == 0 {
+    while tcp.sender.counters.recoveries == 0 {
         tcp.step();
     }
     let after = tcp.sender.ssthresh();

@@ -140,7 +140,7 @@ fn a_lost_cwr_leaves_the_echo_on_and_a_second_one_ends_it() {
     let text = tcp.run(ms(1000)).text();
     assert_eq!(count(&text, "mark_reaction"), 2, "{text}");
     assert_eq!(count(&text, "cwr"), 2, "{text}");
-    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
     let last = acks(&text).pop().expect("some");
     assert!(!last.contains("ece"), "{last}");
 }
@@ -151,8 +151,8 @@ fn a_loss_in_cwr_is_retransmitted_without_a_second_reduction() {
     let text = tcp.run(ms(1000)).text();
     assert_eq!(count(&text, "mark_reaction"), 1, "{text}");
     assert!(text.contains("> data 8 again\n"), "without ECT: {text}");
-    assert_eq!(tcp.sender.counters().recoveries, 1);
-    assert_eq!(tcp.sender.counters().timeouts, 0);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
+    assert_eq!(tcp.sender.counters.timeouts, 0);
     assert_eq!(tcp.sender.ssthresh(), 6.0);
 }
 
@@ -183,7 +183,7 @@ fn a_timeout_in_cwr_keeps_ssthresh_and_sends_cwr() {
         .marking([data(3)])
         .losing((10..20).map(data));
     let text = tcp.run(ms(850)).text();
-    assert_eq!(tcp.sender.counters().timeouts, 1, "{text}");
+    assert_eq!(tcp.sender.counters.timeouts, 1, "{text}");
     assert_eq!(tcp.sender.ssthresh(), 6.0, "{text}");
     let sent = tcp.sent();
     let after = sent.split("timeout").nth(1).expect("one timeout");
@@ -246,9 +246,9 @@ fn without_sack_three_duplicates_of_one_ack_start_recovery_in_the_reaction() {
     tcp.ack_marked(ms(201), 1, 1).ack_marked(ms(202), 1, 1);
     tcp.ack_marked(ms(203), 2, 1);
     tcp.ack_marked(ms(204), 2, 1).ack_marked(ms(205), 2, 1);
-    assert_eq!(tcp.sender.counters().recoveries, 0);
+    assert_eq!(tcp.sender.counters.recoveries, 0);
     tcp.ack_marked(ms(206), 2, 1);
-    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
     assert_eq!(tcp.sender.ssthresh(), 5.0, "one reduction");
 }
 

@@ -19,7 +19,7 @@ fn three_steps_and_the_initial_window() {
          100 > ack
          100 > data 0..10      # RFC 6928",
     );
-    assert_eq!(tcp.sender.established(), Some(ms(100)));
+    assert_eq!(tcp.sender.established, Some(ms(100)));
     assert_eq!(tcp.sender.srtt(), Some(ms(100)));
 }
 
@@ -34,7 +34,7 @@ fn a_lost_syn_is_repeated_after_a_second() {
          1100 > ack
          1100 > data 0..10     # one loss leaves the initial window as it is",
     );
-    assert_eq!(tcp.sender.counters().syn_retransmissions, 1);
+    assert_eq!(tcp.sender.counters.syn_retransmissions, 1);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn the_third_duplicate_starts_recovery_and_a_full_ack_ends_it() {
          303 > data 16",
     );
     assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (5.0, 5.0));
-    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_partial_ack_retransmits_the_next_hole_immediately() {
          404 > data 19         # ack 15 is full: cwnd 5, 15..19 are outstanding
          405 > data 20",
     );
-    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn an_advance_resets_the_count_of_duplicates() {
     let mut tcp = Script::open(&flow(new_reno()), ms(100));
     tcp.ack(ms(200), 0).ack(ms(201), 0).ack(ms(202), 1);
     tcp.clear().ack(ms(203), 1).ack(ms(204), 1);
-    assert_eq!(tcp.sender.counters().recoveries, 0);
+    assert_eq!(tcp.sender.counters.recoveries, 0);
     assert_reads(
         tcp.clear().ack(ms(205), 1).text().as_str(),
         "205 < ack 1
@@ -148,13 +148,13 @@ fn duplicates_after_a_timeout_start_no_recovery() {
     for duplicate in 1..=5 {
         tcp.ack(ms(1200 + duplicate), 10);
     }
-    assert_eq!(tcp.sender.counters().recoveries, 0);
+    assert_eq!(tcp.sender.counters.recoveries, 0);
 
     tcp.ack(ms(1300), 11);
     for duplicate in 1..=3 {
         tcp.ack(ms(1300 + duplicate), 11);
     }
-    assert_eq!(tcp.sender.counters().recoveries, 1, "11 is more than 10");
+    assert_eq!(tcp.sender.counters.recoveries, 1, "11 is more than 10");
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn a_loss_in_the_window_after_recovery_is_a_new_episode() {
     // 16 is sent at the end of the first recovery, so it is beyond `recover`.
     let mut tcp = conversation([data(0), data(16)]);
     let text = tcp.run(ms(600)).sent();
-    assert_eq!(tcp.sender.counters().recoveries, 2, "{text}");
+    assert_eq!(tcp.sender.counters.recoveries, 2, "{text}");
     assert!(text.contains("> data 16 again"), "{text}");
-    assert_eq!(tcp.sender.counters().timeouts, 0);
+    assert_eq!(tcp.sender.counters.timeouts, 0);
 }
 
 #[test]

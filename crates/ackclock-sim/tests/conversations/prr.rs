@@ -143,7 +143,7 @@ fn a_reduction_ends_at_ssthresh_for_any_loss() {
             tcp.step();
         }
         assert_eq!(tcp.sender.cwnd(), 10.0, "{lost} lost");
-        let counters = tcp.sender.counters();
+        let counters = tcp.sender.counters;
         assert_eq!(
             (counters.recoveries, counters.timeouts),
             (1, 0),

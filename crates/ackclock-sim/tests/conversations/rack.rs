@@ -150,7 +150,7 @@ fn the_reordering_timer_waits_for_the_last_of_the_overtaken() {
          336 ! recovery        # 210 + 101 + 25; for segment 4 it would be 326
          336 > data 4 again",
     );
-    assert_eq!(tcp.sender.counters().retransmissions, 1);
+    assert_eq!(tcp.sender.counters.retransmissions, 1);
     assert_eq!(
         tcp.sender.in_flight(),
         7,
@@ -181,8 +181,8 @@ fn a_lost_retransmission_is_detected_when_later_ones_arrive() {
          402 > data 19
          405 > data 20         # ack 16 ends the recovery; 16..20 are in flight",
     );
-    assert_eq!(tcp.sender.counters().timeouts, 0);
-    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters.timeouts, 0);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn an_rtt_below_the_minimum_belongs_to_the_original_transmission() {
     }
     tcp.ack_echoing(ms(223), 4, ms(100));
     // Had RACK believed it, 4..10 (sent at 100 ms, before 203 ms) would be overdue.
-    assert_eq!(tcp.sender.counters().retransmissions, 1, "{}", tcp.text());
+    assert_eq!(tcp.sender.counters.retransmissions, 1, "{}", tcp.text());
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn an_ack_with_an_earlier_echo_belongs_to_the_original_transmission() {
         tcp.sack(ms(200 + segment), 0, &[(1, segment + 1)]);
     }
     tcp.ack_echoing(ms(320), 4, ms(100));
-    assert_eq!(tcp.sender.counters().retransmissions, 1, "{}", tcp.text());
+    assert_eq!(tcp.sender.counters.retransmissions, 1, "{}", tcp.text());
 }
 
 #[test]

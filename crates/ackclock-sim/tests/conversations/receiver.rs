@@ -371,5 +371,5 @@ fn delivered_bytes_are_those_in_order() {
     assert_eq!(ear.receiver.delivered_bytes(), 1000);
     ear.receives_all(&[1]);
     assert_eq!(ear.receiver.delivered_bytes(), 4000);
-    assert_eq!(ear.receiver.duplicates(), 0);
+    assert_eq!(ear.receiver.duplicates, 0);
 }

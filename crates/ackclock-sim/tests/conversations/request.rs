@@ -20,7 +20,7 @@ fn client_flow(request_bytes: u32, losses: impl IntoIterator<Item = Loss>) -> Co
 fn client_times(tcp: &Conversation) -> (Option<u64>, Option<u64>) {
     let client = tcp.receiver.client().expect("a client");
     let ms = |time: ackclock_core::Time| time.microseconds() / 1000;
-    (client.established().map(ms), client.finished().map(ms))
+    (client.established.map(ms), client.finished.map(ms))
 }
 
 fn is_over(tcp: &Conversation) -> bool {
@@ -48,7 +48,7 @@ fn two_round_trips_from_the_syn_to_the_first_data() {
         assert_eq!(client_times(&tcp), (Some(100), Some(200)));
         assert_eq!(tcp.receiver.delivered_bytes(), 3000);
         // The first RTT of the sender is that of SYN/ACK and request.
-        assert_eq!(tcp.sender.established(), Some(ms(150)));
+        assert_eq!(tcp.sender.established, Some(ms(150)));
         assert_eq!(tcp.sender.srtt(), Some(ms(100)));
     }
 }
@@ -66,7 +66,7 @@ fn a_lost_syn_is_retransmitted_after_one_and_two_seconds() {
     );
     assert_eq!(client_times(&tcp), (Some(3100), Some(3200)));
     let client = tcp.receiver.client_mut().expect("a client");
-    assert_eq!(client.syn_retransmissions(), 2);
+    assert_eq!(client.syn_retransmissions, 2);
     let events: Vec<_> = client.take_events();
     assert_eq!(
         events,
@@ -162,10 +162,7 @@ fn a_lost_request_is_retransmitted_after_the_timeout_of_the_handshake_rtt() {
     );
     assert_eq!(client_times(&tcp), (Some(100), Some(1100)));
     assert_eq!(
-        tcp.receiver
-            .client()
-            .expect("a client")
-            .syn_retransmissions(),
+        tcp.receiver.client().expect("a client").syn_retransmissions,
         0
     );
     // RFC 6298: SRTT + 4 RTTVAR = 300 ms, but at least a second.
@@ -238,7 +235,7 @@ fn a_client_completes_half_a_round_trip_before_its_sender() {
     tcp.run(ms(10_000));
     // Flights of 10 and 20: data at 150 and 250.
     assert_eq!(client_times(&tcp), (Some(100), Some(300)));
-    assert_eq!(tcp.sender.finished(), Some(ms(350)));
+    assert_eq!(tcp.sender.finished, Some(ms(350)));
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn several_holes_are_retransmitted_in_one_round_trip() {
          308 > data 15         # ack 2
          309 > data 16         # ack 12",
     );
-    assert_eq!(tcp.sender.counters().retransmissions, 3);
+    assert_eq!(tcp.sender.counters.retransmissions, 3);
 }
 
 #[test]
@@ -123,12 +123,12 @@ fn segments_lost_during_recovery_are_retransmitted_in_the_same_episode() {
     // 11 is sent before recovery begins, 13 during it.
     let mut tcp = conversation([data(0), data(11)]);
     let text = tcp.run(ms(700)).sent();
-    assert_eq!(tcp.sender.counters().recoveries, 1, "{text}");
-    assert_eq!(tcp.sender.counters().timeouts, 0, "{text}");
+    assert_eq!(tcp.sender.counters.recoveries, 1, "{text}");
+    assert_eq!(tcp.sender.counters.timeouts, 0, "{text}");
 
     let mut tcp = conversation([data(0), data(13)]);
     let text = tcp.run(ms(700)).sent();
-    assert_eq!(tcp.sender.counters().recoveries, 2, "{text}");
+    assert_eq!(tcp.sender.counters.recoveries, 2, "{text}");
 }
 
 #[test]
@@ -161,5 +161,5 @@ fn a_lost_retransmission_waits_for_the_timeout() {
          1302 > data 0 again
          1402 > data 18..20    # window 2: 0 alone is newly delivered",
     );
-    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters.recoveries, 1);
 }

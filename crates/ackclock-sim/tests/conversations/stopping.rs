@@ -32,7 +32,7 @@ fn an_endless_flow_ends_with_the_segments_in_flight() {
          300 > ack",
     );
     assert_eq!(tcp.receiver.delivered_bytes(), 10_000);
-    assert_eq!(tcp.sender.finished(), Some(ms(200)));
+    assert_eq!(tcp.sender.finished, Some(ms(200)));
     assert!(tcp.next().is_never() && tcp.receiver.is_closed() && tcp.sender.is_done());
 }
 
@@ -42,7 +42,7 @@ fn lost_segments_are_retransmitted_after_the_stop() {
     tcp.run(ms(10_000));
     assert_eq!(tcp.receiver.delivered_bytes(), 10_000);
     // Six segments beyond the hole are SACKed at 200, so 3 is retransmitted then.
-    assert_eq!(tcp.sender.finished(), Some(ms(300)));
+    assert_eq!(tcp.sender.finished, Some(ms(300)));
     assert!(tcp.receiver.is_closed());
 }
 
@@ -87,7 +87,7 @@ fn a_rate_limited_flow_sends_all_data_written_before_the_stop() {
     tcp.run(ms(10_000));
     // Segment n is written at 100 + 50 n: n = 0 to 18.
     assert_eq!(tcp.receiver.delivered_bytes(), 19_000);
-    assert_eq!(tcp.sender.finished(), Some(ms(100 + 19 * 100)));
+    assert_eq!(tcp.sender.finished, Some(ms(100 + 19 * 100)));
 }
 
 #[test]
@@ -117,6 +117,6 @@ fn a_stop_before_establishment_sends_no_data() {
         // At 100 ms the SYN/ACK comes first.
         let expected = if stop_ms < 100 { 0 } else { 10_000 };
         assert_eq!(delivered, expected, "{sent}");
-        assert_eq!(tcp.sender.finished(), Some(ms(200)));
+        assert_eq!(tcp.sender.finished, Some(ms(200)));
     }
 }

@@ -33,7 +33,7 @@ fn probing_with_the_last_segment_reveals_the_loss_before_it() {
          602 ! finished
          602 > ack",
     );
-    let counters = tcp.sender.counters();
+    let counters = tcp.sender.counters;
     assert_eq!((counters.tail_probes, counters.timeouts), (1, 0));
 }
 
@@ -137,8 +137,7 @@ fn a_loss_recovered_by_the_probe_reduces_the_window() {
     tcp.ack(ms(602), 6);
     assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (5.0, 5.0));
     assert_eq!(
-        tcp.sender.counters().recoveries,
-        0,
+        tcp.sender.counters.recoveries, 0,
         "nothing is left to repair"
     );
 }
@@ -166,7 +165,7 @@ fn a_new_segment_as_probe_calls_for_no_reduction() {
     let mut tcp = Script::open(&flow(linux()), ms(100));
     // All but late: the ACKs of the first flight come after the probe with segment 10.
     tcp.ack(ms(200), 1).wait(ms(402));
-    let probes = tcp.sender.counters().tail_probes;
+    let probes = tcp.sender.counters.tail_probes;
     let window = tcp.sender.cwnd();
     assert_eq!(probes, 1, "{}", tcp.text());
     tcp.ack(ms(410), 13).ack(ms(520), 14);

@@ -136,7 +136,7 @@ fn a_timeout_restarts_from_one_segment() {
          700 > data 11",
     );
     assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (5.0, 5.0));
-    let counters = tcp.sender.counters();
+    let counters = tcp.sender.counters;
     assert_eq!((counters.timeouts, counters.retransmissions), (1, 10));
 }
 
@@ -146,7 +146,7 @@ fn a_repeated_timeout_keeps_ssthresh() {
     let mut tcp =
         Conversation::new(&flow(patient()), ms(50)).losing((0..10).map(data).chain([data(0)]));
     tcp.run(ms(1000));
-    assert_eq!(tcp.sender.counters().timeouts, 2);
+    assert_eq!(tcp.sender.counters.timeouts, 2);
     assert_eq!(tcp.sender.ssthresh(), 5.0);
 }
 
@@ -260,7 +260,7 @@ fn a_timeout_during_recovery_ends_it() {
         .spaced(ms(1))
         .losing(lost);
     let text = tcp.run(ms(800)).sent();
-    let counters = tcp.sender.counters();
+    let counters = tcp.sender.counters;
     assert_eq!((counters.recoveries, counters.timeouts), (1, 1), "{text}");
     assert_eq!(tcp.sender.ssthresh(), 5.0, "the same loss: one reduction");
 }

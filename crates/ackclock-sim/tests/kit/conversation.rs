@@ -5,9 +5,11 @@ use std::collections::{HashSet, VecDeque};
 use ackclock_core::Time;
 use ackclock_plan::FlowPlan;
 use ackclock_sim::options::Blocks;
-use ackclock_sim::packet::{Ecn, Kind, Packet, NO_SACK};
+use ackclock_sim::packet::{Ecn, Kind, Packet, NO_PACKET};
 use ackclock_sim::receiver::{Receiver, Reply};
-use ackclock_sim::sender::{Output, Sender};
+use ackclock_sim::sender::Sender;
+
+use super::Output;
 
 use super::sender;
 use super::transcript::Transcript;
@@ -174,7 +176,7 @@ impl Conversation {
     /// # Panics
     /// If more is said than a person would read: nothing limits a window here.
     pub fn run(&mut self, until: Time) -> &mut Conversation {
-        if self.sender.started().is_never() {
+        if self.sender.started.is_never() {
             self.start();
         }
         while self.next() <= until {
@@ -307,8 +309,8 @@ impl Conversation {
             self.waiting.push((self.now, waiting));
             marked |= self.threshold.is_some_and(|threshold| waiting > threshold);
         }
-        if marked && packet.ecn != Ecn::NotEct {
-            packet.ecn = Ecn::Ce;
+        if marked && packet.ecn() != Ecn::NotEct {
+            packet.flags = packet.flags.with_ecn(Ecn::Ce);
         }
     }
 
@@ -337,10 +339,8 @@ pub fn reply_packet(reply: &Reply, now: Time) -> Packet {
         enqueued: now,
         flow: 0,
         wire_bytes: 52,
-        sack: NO_SACK,
         kind: reply.kind,
-        ecn: reply.ecn,
-        hop: 0,
         flags: reply.flags,
+        ..NO_PACKET
     }
 }

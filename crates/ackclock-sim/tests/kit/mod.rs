@@ -11,13 +11,15 @@ pub mod fat_tree;
 mod script;
 mod transcript;
 
+use ackclock_core::tables::EventKind;
 use ackclock_core::{Rate, Time};
 use ackclock_plan::{
     ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
     LossDetection, NodePlan, PathPlan, PcapPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing,
     TcpPlan,
 };
-use ackclock_sim::sender::Sender;
+use ackclock_sim::packet::Packet;
+use ackclock_sim::sender::{Outlet, SendReason, Sender};
 use serde_json::json;
 
 pub use conversation::{data, nth, Conversation, Loss};
@@ -276,5 +278,24 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             cubic_state: false,
             paths: false,
         },
+    }
+}
+
+/// An outlet that collects packets and events.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Packets for the first hop.
+    pub packets: Vec<Packet>,
+    /// Events with a value (a segment number).
+    pub events: Vec<(EventKind, f64)>,
+}
+
+impl Outlet for Output {
+    fn send(&mut self, packet: Packet, _: impl FnOnce() -> SendReason) {
+        self.packets.push(packet);
+    }
+
+    fn report(&mut self, _flow: u32, kind: EventKind, value: f64) {
+        self.events.push((kind, value));
     }
 }

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use ackclock_core::Time;
 use ackclock_plan::{DelayedAck, FlowPlan};
 use ackclock_sim::options::Blocks;
-use ackclock_sim::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use ackclock_sim::packet::{Flags, Kind, Packet, NO_PACKET};
 use ackclock_sim::receiver::Receiver;
-use ackclock_sim::sender::{Output, Sender};
+use ackclock_sim::sender::Sender;
+
+use super::Output;
 
 use super::sender;
 use super::transcript::Transcript;
@@ -199,10 +201,7 @@ pub fn packet(kind: Kind) -> Packet {
         enqueued: Time::ZERO,
         flow: 0,
         wire_bytes: 52,
-        sack: NO_SACK,
         kind,
-        ecn: Ecn::NotEct,
-        hop: 0,
-        flags: Flags::NONE,
+        ..NO_PACKET
     }
 }

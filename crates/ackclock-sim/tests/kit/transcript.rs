@@ -156,12 +156,11 @@ fn bits(packet: &Packet) -> String {
     if packet.flags.is_retransmitted() {
         bits += " again";
     }
-    bits += match packet.ecn {
+    bits += match packet.ecn() {
         Ecn::NotEct => "",
         Ecn::Ect0 => " ect",
         Ecn::Ect1 => " ect1",
         Ecn::Ce => " ce",
-        Ecn::Corrupted => " corrupted",
     };
     if packet.flags.echo() > 0 {
         bits += " cwr";

@@ -2,8 +2,8 @@
 
 use ackclock_core::Time;
 use ackclock_plan::{
-    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, Plan,
-    TracePlan,
+    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, PcapPlan,
+    Plan, TracePlan, Vantage,
 };
 use ackclock_sim::Simulation;
 
@@ -147,6 +147,25 @@ fn each_impairment_is_counted_at_its_link() {
     assert_eq!(is(harms[3]), [false, true, false], "duplicates");
     assert_eq!(is(harms[4]), [false, false, true], "damage");
     assert_eq!(is(harms[5]), [true, true, true]);
+}
+
+/// Copies of captured packets have frames too, and captures change nothing.
+#[test]
+fn captures_of_duplicated_packets_change_nothing() {
+    let medium = ImpairmentPlan {
+        duplicate: 0.05,
+        ..ImpairmentPlan::NONE
+    };
+    let mut plan = between_hosts(medium);
+    let mut bare = Simulation::new(&plan, 1).expect("a sound plan");
+    bare.advance(plan.duration);
+    plan.record.pcap = PcapPlan::Each(vec![Vantage::Senders, Vantage::Receivers]);
+    let mut captured = Simulation::new(&plan, 1).expect("a sound plan");
+    captured.advance(plan.duration);
+    let totals = captured.finish();
+    assert_eq!(format!("{totals:?}"), format!("{:?}", bare.finish()));
+    assert!(totals.links.duplicated_total_p.iter().sum::<u64>() > 0);
+    assert!(captured.take_captures().iter().all(|file| file.len() > 24));
 }
 
 #[test]

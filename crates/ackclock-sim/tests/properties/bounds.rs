@@ -181,7 +181,7 @@ proptest! {
         let size = trial.flow.size_bytes.unwrap_or(0);
         prop_assert_eq!(conversation.receiver.delivered_bytes(), size);
         prop_assert_eq!(conversation.sender.acknowledged_bytes(), size);
-        prop_assert!(conversation.sender.finished().is_some());
+        prop_assert!(conversation.sender.finished.is_some());
         prop_assert!(!conversation.sender.is_active());
         prop_assert_eq!(conversation.sender.in_flight(), 0);
     }
@@ -213,8 +213,8 @@ proptest! {
         while !conversation.next().is_never() {
             conversation.step();
         }
-        let counters = conversation.sender.counters();
-        let duplicates = conversation.receiver.duplicates();
+        let counters = conversation.sender.counters;
+        let duplicates = conversation.receiver.duplicates;
         prop_assert!(duplicates <= counters.tail_probes, "{duplicates}:\n{}", conversation.text());
     }
 }

@@ -1,6 +1,7 @@
 //! CoDel against the pseudo-code of RFC 8289, worked by hand.
 
 use super::*;
+use crate::packet::Flags;
 use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
@@ -30,7 +31,7 @@ fn fill(queue: &mut Queue, packets: u64, now: Time, ecn: Ecn) {
     let mut drops = Drops::default();
     for sequence in 0..packets {
         let offered = Packet {
-            ecn,
+            flags: Flags::of(ecn),
             ..packet(sequence, 1514)
         };
         queue.enqueue(offered, now, &mut drops);
@@ -169,8 +170,8 @@ fn marks_replace_drops_for_ecn_capable_transports() {
     let mut times = Vec::new();
     for millisecond in 10..440 {
         let left = queue.dequeue(MS(millisecond), &mut drops).expect("queued");
-        assert_eq!(left.ecn == Ecn::Ce, drops.drain_marked().count() == 1);
-        if left.ecn == Ecn::Ce {
+        assert_eq!(left.ecn() == Ecn::Ce, drops.drain_marked().count() == 1);
+        if left.ecn() == Ecn::Ce {
             times.push(millisecond);
         }
     }
@@ -185,7 +186,7 @@ fn above_the_ce_threshold_every_capable_packet_is_marked() {
     let mut drops = Drops::default();
     let marked: Vec<bool> = [MS(1), Time::from_microseconds(1001), MS(2)]
         .into_iter()
-        .map(|now| queue.dequeue(now, &mut drops).expect("queued").ecn == Ecn::Ce)
+        .map(|now| queue.dequeue(now, &mut drops).expect("queued").ecn() == Ecn::Ce)
         .collect();
     assert_eq!(marked, [false, true, true]);
 }

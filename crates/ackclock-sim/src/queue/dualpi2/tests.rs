@@ -1,6 +1,7 @@
 //! DualPI2, step by step, against sums done by hand from appendix A of RFC 9332.
 
 use super::*;
+use crate::packet::Flags;
 use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
@@ -41,7 +42,7 @@ fn at(base: f64, changes: &Value) -> DualPi2 {
 
 fn of(ecn: Ecn) -> Packet {
     Packet {
-        ecn,
+        flags: Flags::of(ecn),
         ..packet(0, MTU)
     }
 }
@@ -59,7 +60,7 @@ fn send(queue: &mut DualPi2, packets: usize, now: Time) -> (Vec<Ecn>, usize, usi
     let mut drops = Drops::default();
     let left = (0..packets)
         .filter_map(|_| queue.dequeue(now, &mut drops))
-        .map(|packet| packet.ecn)
+        .map(|packet| packet.ecn())
         .collect();
     let marks = drops.drain_marked().count();
     (left, marks, drops.drain().count())

@@ -1,7 +1,7 @@
 //! Flow queues under PIE: a state for each queue, one limit for all.
 
 use super::*;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Flags};
 use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn with(changes: &Value) -> FqPie {
 fn of(flow: u32, ecn: Ecn) -> Packet {
     Packet {
         flow,
-        ecn,
+        flags: Flags::of(ecn),
         ..packet(0, MTU)
     }
 }

@@ -42,9 +42,6 @@ pub struct Settings {
 
 impl Settings {
     /// Reject values out of range.
-    ///
-    /// # Errors
-    /// No period or target, weights beyond 32, or packets without bytes.
     pub fn check(&self) -> Result<(), serde_json::Error> {
         let is_weight = |weight: f64| (0.0..=32.0).contains(&weight);
         require(is_period(self.tupdate), "tupdate_s must be greater than 0")?;

@@ -2,7 +2,7 @@
 
 use super::control::{scale, Control, Settings};
 use super::*;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Flags};
 use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
@@ -350,7 +350,7 @@ fn overload(changes: &Value, seconds: u64) -> (Vec<Time>, Vec<Time>) {
     for step in 0..1000 * seconds {
         for _ in 0..2 {
             let capable = Packet {
-                ecn: Ecn::Ect0,
+                flags: Flags::of(Ecn::Ect0),
                 ..packet(step, MTU)
             };
             queue.enqueue(capable.entering(ms(step)), ms(step), &mut drops);

@@ -44,9 +44,6 @@ pub struct Settings {
 
 impl Settings {
     /// Check that they make sense.
-    ///
-    /// # Errors
-    /// If they do not.
     pub fn check(&self) -> Result<(), serde_json::Error> {
         let wrong = if !(self.min > 0.0 && self.min < self.max && self.max.is_finite()) {
             format!(
@@ -107,9 +104,6 @@ pub struct Early {
 
 impl Early {
     /// State of an empty queue.
-    ///
-    /// # Errors
-    /// Settings that make no sense.
     pub fn new(settings: Settings, random: Pcg64Mcg) -> Result<Early, serde_json::Error> {
         settings.check()?;
         Ok(Early {

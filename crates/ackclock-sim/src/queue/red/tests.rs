@@ -1,7 +1,7 @@
 //! RED as a queue; its average and verdicts have tests of their own.
 
 use super::*;
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Flags};
 use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn red(changes: &Value) -> Queue {
 fn offer(queue: &mut Queue, packets: u64, ecn: Ecn, drops: &mut Drops) -> Vec<u64> {
     for sequence in 0..packets {
         let offered = Packet {
-            ecn,
+            flags: Flags::of(ecn),
             ..packet(sequence, 1000)
         };
         queue.enqueue(offered, Time::ZERO, drops);

@@ -290,7 +290,7 @@ impl Pair {
             return;
         };
         if !known.sacked && !known.lost {
-            let last = self.board.next() - 1;
+            let last = self.board.next - 1;
             self.board.retransmit(last, &self.sending());
             self.naive.retransmit(last, self.now);
         }
@@ -304,11 +304,11 @@ impl Pair {
 
     fn agree(&mut self) -> Result<(), TestCaseError> {
         let (board, naive) = (&mut self.board, &self.naive);
-        prop_assert_eq!(board.unacknowledged() as usize, naive.unacknowledged);
+        prop_assert_eq!(board.unacknowledged as usize, naive.unacknowledged);
         prop_assert_eq!(board.outstanding() as usize, naive.outstanding().len());
-        prop_assert_eq!(board.sacked(), naive.count(|known| known.sacked));
-        prop_assert_eq!(board.lost(), naive.count(|known| known.lost));
-        prop_assert_eq!(board.retrans_out(), naive.count(|known| known.retrans_out));
+        prop_assert_eq!(board.sacked, naive.count(|known| known.sacked));
+        prop_assert_eq!(board.lost, naive.count(|known| known.lost));
+        prop_assert_eq!(board.retrans_out, naive.count(|known| known.retrans_out));
         prop_assert_eq!(board.in_flight(), naive.in_flight());
         if let Some(first) = naive.outstanding().first() {
             prop_assert_eq!(board.head_sent(), first.sent);

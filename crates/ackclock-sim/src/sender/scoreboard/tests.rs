@@ -48,7 +48,7 @@ fn a_probe_in_flight_does_not_hide_losses() {
     board.mark_all_lost(|sent| sent == at(10).now);
     assert_eq!(board.next_lost(), Some(0));
     assert_eq!(
-        (board.lost(), board.retrans_out(), board.in_flight()),
+        (board.lost, board.retrans_out, board.in_flight()),
         (2, 1, 2)
     );
 }
@@ -78,7 +78,7 @@ fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
     for _ in 0..9 {
         board.count_duplicate();
     }
-    assert_eq!((board.sacked(), board.in_flight()), (3, 1));
+    assert_eq!((board.sacked, board.in_flight()), (3, 1));
     assert_eq!(board.mark_head_lost().lost, 1);
     assert_eq!(board.in_flight(), 0);
     assert_eq!(board.mark_head_lost().lost, 0, "it is lost already");
@@ -88,7 +88,7 @@ fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
     board.forget_duplicates(4);
     assert!(delivery.retransmitted);
     assert_eq!(
-        (board.sacked(), board.in_flight(), board.outstanding()),
+        (board.sacked, board.in_flight(), board.outstanding()),
         (0, 0, 0)
     );
 }
@@ -112,12 +112,9 @@ fn the_cost_of_an_ack_is_independent_of_the_window() {
             board.retransmit(lost, &at(segments + sequence));
         }
     }
-    assert_eq!(board.retrans_out(), (segments / 100) as u32);
+    assert_eq!(board.retrans_out, (segments / 100) as u32);
     board.acknowledge(segments, &mut Delivery::default());
-    assert_eq!(
-        (board.sacked(), board.lost(), board.retrans_out()),
-        (0, 0, 0)
-    );
+    assert_eq!((board.sacked, board.lost, board.retrans_out), (0, 0, 0));
     assert!(
         started.elapsed().as_secs_f64() < 5.0,
         "{:?}",

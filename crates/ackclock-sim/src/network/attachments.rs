@@ -1,13 +1,13 @@
-//! SACK blocks of the ACKs in transit.
+//! Attachments of packets in transit: the SACK blocks of an ACK. The slot of a captured packet identifies its frame, too.
 //!
-//! Most ACKs have none, so packets carry only the index of a slot that stores theirs.
+//! Most packets have none, so they carry only the index of a slot.
 
 use crate::options::Blocks;
-use crate::packet::NO_SACK;
+use crate::packet::NO_ATTACHMENT;
 
-/// Blocks by slot, a packet's `sack`.
+/// Blocks by slot, a packet's `attachment`.
 #[derive(Default)]
-pub struct SackStore {
+pub struct Attachments {
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
@@ -16,7 +16,7 @@ pub struct SackStore {
 #[repr(align(64))]
 struct Slot(Blocks);
 
-impl SackStore {
+impl Attachments {
     /// Store the blocks of an ACK that is sent; returns their slot.
     pub fn insert(&mut self, blocks: Blocks) -> u32 {
         if let Some(slot) = self.free.pop() {
@@ -37,8 +37,8 @@ impl SackStore {
 
     /// Duplicate the blocks of a packet, for a copy of it.
     pub fn duplicate(&mut self, slot: u32) -> u32 {
-        if slot == NO_SACK {
-            return NO_SACK;
+        if slot == NO_ATTACHMENT {
+            return NO_ATTACHMENT;
         }
         self.insert(self.get(slot))
     }
@@ -47,7 +47,7 @@ impl SackStore {
     /// no blocks.
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Option<Blocks> {
-        if slot == NO_SACK {
+        if slot == NO_ATTACHMENT {
             return None;
         }
         self.free.push(slot);
