@@ -406,6 +406,8 @@ class Capture:
         """TCP segments so far, without those captured twice."""
 
     @property
+    def clock_steps(self) -> tuple[int, float]: ...
+    @property
     def clamped_timestamps(self) -> int:
         """Segments whose times are 4.5 years or more from the first's."""
 

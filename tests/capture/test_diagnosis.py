@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ackclock.capture import analysis as capture_analysis
-from ackclock.capture.diagnosis import LIMITS, STALL_ADVICE, STALLS, Cause, diagnose
+from ackclock.capture.diagnosis import diagnose
+from ackclock.capture.findings import LIMIT_ADVICE, LIMITS, STALL_ADVICE, STALLS, Cause
 from ackclock.dataset.tables import CLOCK_GAPS
 
 POLICER = {
@@ -27,13 +28,20 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
         "connections": 1,
         "path": dict(path),
         "capture_loss": {"packets": round(1000 * lost_share), "share": lost_share},
+        "clock_steps": {"count": 0, "seconds": 0.0},
         "flows": [
             {
                 "bytes": 1_250_000,
                 "goodput_bps": 1e6,
                 "rtt_min_s": 0.05,
                 "rtt_mean_s": 0.06,
+                "handshake_s": 0.05,
+                "packets": 1000,
+                "vantage": "sender",
                 "segments_lost": 0,
+                "duplicates": 0,
+                "nagle": {"waits": 0, "seconds": 0.0},
+                "too_large_bytes": None,
                 "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
                 "limited": None,
                 "stalls": [],
@@ -87,7 +95,7 @@ def test_the_greatest_cost_is_the_verdict(given, verdict):
 
 
 def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():
-    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
+    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host", "sender": "client"}
     result = diagnose(reported(limited=limited(cwnd=0.5, bottleneck=0.5), stalls=[stall]))
     assert result.verdict is Cause.HOST
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
@@ -97,14 +105,14 @@ def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():
 
 
 def test_a_host_that_stalls_is_not_an_application_as_well():
-    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
+    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host", "sender": "client"}
     result = diagnose(reported(limited=limited(application=0.45, bottleneck=0.55), stalls=[stall]))
     assert result.verdict is Cause.HOST
     assert result.costs[Cause.APPLICATION] == pytest.approx(0.05)
 
 
 def test_a_stall_that_no_limit_has_takes_of_all_of_them():
-    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
+    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host", "sender": "client"}
     result = diagnose(reported(limited=limited(receiver=0.5, bottleneck=0.5), stalls=[stall]))
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.RECEIVER: 0.3, Cause.NOTHING: 0.3})
 
@@ -125,12 +133,66 @@ def test_what_is_reported_has_its_figures_and_is_json():
     assert losses["evidence"]["segments_lost"] == 7
 
 
-def test_a_shared_queue_that_appears_is_reported_to():
-    (calm,) = diagnose(reported(limited=limited(shared_bottleneck=1.0))).findings
-    (stands,) = diagnose(reported(limited=limited(shared_bottleneck=1.0), rtt_mean_s=0.2)).findings
+def test_queues_at_all_times_have_a_remedy():
+    shared = several(4, 4e6)
+    (calm,) = diagnose(shared).findings
+    for flow in shared["flows"]:
+        flow["rtt_mean_s"] = 0.2
+    (stands,) = diagnose(shared).findings
     assert "Its queue is standing" in stands.sentence and "Its queue is standing" not in calm.sentence
     assert stands.next.startswith("Look for what else uses the link. Give the bottleneck a smaller buffer")
     assert calm.next == "Look for what else uses the link."
+
+
+def test_a_single_flow_does_not_share_a_link():
+    queue = {**POLICER, "limiter": "queue"}
+    assert diagnose(reported(limited=limited(shared_bottleneck=1.0), path=queue)).verdict is Cause.NOTHING
+    (finding,) = diagnose(reported(limited=limited(shared_bottleneck=1.0))).findings
+    assert finding.evidence["limited"] == "varying_bottleneck"
+    unsteady = {**capture_analysis.NO_PATH, "queue_busy": 0.6, "queue_steady": 0.2}
+    result = diagnose(reported(limited=limited(bottleneck=1.0), path=unsteady))
+    assert result.verdict is Cause.NETWORK
+
+
+def test_a_sender_that_paces_at_the_rate_of_a_limiter_is_not_its_applications():
+    path = {**POLICER, "rate_bps": 1e6}
+    assert diagnose(reported(limited=limited(application=0.7, cwnd=0.3), path=path)).verdict is Cause.SHAPER
+    assert diagnose(reported(limited=limited(application=0.7, cwnd=0.3), path=POLICER)).verdict is Cause.APPLICATION
+
+
+def test_full_speed_outweighs_small_causes():
+    assert diagnose(reported(limited=limited(application=0.15, bottleneck=0.85))).verdict is Cause.NOTHING
+    assert diagnose(reported(limited=limited(application=0.3, bottleneck=0.7))).verdict is Cause.APPLICATION
+
+
+def test_nagle_sizes_distance_and_faults_of_the_capture_have_findings():
+    nagle = reported(limited=limited(application=1.0), nagle={"waits": 200, "seconds": 8.0})
+    assert any("200 times 40.0 ms: Nagle's algorithm" in finding.sentence for finding in diagnose(nagle).findings)
+    stuck = reported(limited=limited(cwnd=1.0), too_large_bytes=1460)
+    assert any("an MTU black hole" in finding.sentence for finding in diagnose(stuck).findings)
+    far = diagnose(reported(limited=limited(slow_start=1.0), handshake_s=0.7, rtt_min_s=0.7))
+    assert far.verdict is Cause.NETWORK and "700 ms" in far.findings[0].sentence
+    twice = reported(limited=limited(bottleneck=1.0), duplicates=100)
+    assert any("100 segments twice" in finding.sentence for finding in diagnose(twice).findings)
+    stepped = {**reported(limited=limited(bottleneck=1.0)), "clock_steps": {"count": 1, "seconds": 2.0}}
+    assert diagnose(stepped).verdict is Cause.CAPTURE
+
+
+def test_a_window_of_unknown_scale_decides_nothing():
+    cut = reported(limited=limited(cwnd=0.6, bottleneck=0.4), handshake_s=None)
+    assert diagnose(cut).verdict is Cause.UNDECIDED
+    lossy = reported(limited=limited(cwnd=0.6, bottleneck=0.4), handshake_s=None, segments_lost=20)
+    assert diagnose(lossy).verdict is Cause.NETWORK
+
+
+def test_a_stall_of_an_application_names_the_end():
+    stall = {"start_s": 1.0, "duration_s": 6.0, "class": "application", "sender": "client"}
+    result = diagnose(reported(limited=limited(application=1.0), stalls=[stall]))
+    assert any("the client's application was to speak" in finding.sentence for finding in result.findings)
+
+
+def test_less_than_a_round_trip_is_too_little():
+    assert diagnose(reported(limited=limited(slow_start=1.0), goodput_bps=1e9, bytes=1000)).verdict is Cause.UNDECIDED
 
 
 def test_every_class_of_the_analysis_has_a_cause_and_texts():
@@ -138,7 +200,12 @@ def test_every_class_of_the_analysis_has_a_cause_and_texts():
 
     valid = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
     assert valid == set(STALLS) == set(STALL_ADVICE)
-    assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(capture_analysis.LIMITS)
+    assert (
+        set(_core.CAPTURE_LIMITS) - {"unknown"}
+        == set(capture_analysis.LIMITS)
+        == set(LIMITS) - {"varying_bottleneck", "unknown_window"}
+    )
+    assert set(LIMITS) == set(LIMIT_ADVICE)
 
 
 def test_each_verdict_has_its_exit_status():

@@ -12,6 +12,8 @@ COUNTS = (
     "reordered",
     "not_captured",
     "data_segments",
+    "duplicates",
+    "nagle_waits",
     *capture_analysis.RETRANSMISSIONS.values(),
 )
 
@@ -37,6 +39,7 @@ def row(flow: int, **more: object) -> dict[str, object]:
         "first_data_s": 0.1,
         "last_data_s": 1.0,
         **dict.fromkeys(COUNTS, 0),
+        **dict.fromkeys(("nagle_wait_s", "largest_delivered_bytes", "smallest_stuck_bytes")),
         **{f"limited_{limit}_s": 0.0 for limit in capture_analysis.LIMITS},
         **more,
     }
@@ -77,8 +80,8 @@ def test_stalls_appear_with_their_connection():
         {"time_s": 2.0, "flow": 0, "duration_s": 0.25, "class": "host", "confidence": 0.5},
     ]
     first, second = capture_analysis.of_flows([row(0), row(3)], stalls, {})
-    assert first["stalls"] == [{"start_s": 2.0, "duration_s": 0.25, "class": "host"}]
-    assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout"}]
+    assert first["stalls"] == [{"start_s": 2.0, "duration_s": 0.25, "class": "host", "sender": "client"}]
+    assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout", "sender": "server"}]
 
 
 def row_of_vantage(vantage, *, directions=1, payload_bytes=1000, not_captured=0, data_segments=1):

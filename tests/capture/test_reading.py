@@ -98,6 +98,7 @@ def test_the_results_have_the_promised_keys(outcome):
         "connections",
         "path",
         "capture_loss",
+        "clock_steps",
         "flows",
         "summary",
     ]

@@ -71,7 +71,7 @@ fn main() {
             );
             let _ = writeln!(
                 out,
-                "   again {}: fast {} probe {} timeout {} spurious {} unknown {}; {} timeouts, {} recoveries; limited app {:.2} receiver {:.2} control {:.2} start {:.2} own {:.2} shared {:.2} ? {:.2}; {} stalls {:.2} s",
+                "   again {}: fast {} probe {} timeout {} spurious {} unknown {}; {} timeouts, {} recoveries; limited app {:.2} receiver {:.2} control {:.2} start {:.2} own {:.2} shared {:.2} buffer {:.2} ? {:.2}; {} stalls {:.2} s",
                 flows.retransmissions[row],
                 flows.retransmissions_fast[row],
                 flows.retransmissions_tail_probe[row],
@@ -86,6 +86,7 @@ fn main() {
                 flows.limited_slow_start_s[row],
                 flows.limited_bottleneck_s[row],
                 flows.limited_shared_bottleneck_s[row],
+                flows.limited_send_buffer_s[row],
                 flows.limited_unknown_s[row],
                 flows.stalls[row],
                 flows.stalled_s[row],

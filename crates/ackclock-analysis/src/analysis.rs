@@ -15,8 +15,8 @@ use ackclock_pcap::packet::Segment;
 const LONGEST_NS: i64 = 1 << 57;
 /// Flows that end before somebody takes their rows.
 const MAX_FLOWS: usize = 8192;
-/// Packets that several queues of a host captured are out of order by less.
-const CLOCK_SET_NS: i64 = 1_000_000_000;
+/// Packets that several queues of a host captured are out of order by less: beyond that the clock was set.
+const CLOCK_SET_NS: i64 = 50_000_000;
 
 /// The analysis of segments, in the order of the capture. A packet that was seen before counts in its file only.
 #[derive(Debug)]
@@ -28,6 +28,9 @@ pub struct Analysis {
     now_ns: Option<i64>,
     segments: u64,
     clamped_timestamps: u64,
+    /// By how much the clock was set back so far: the time goes on as if it had not been.
+    set_back_ns: i64,
+    clock_steps: u64,
 }
 
 impl Analysis {
@@ -40,6 +43,8 @@ impl Analysis {
             now_ns: None,
             segments: 0,
             clamped_timestamps: 0,
+            set_back_ns: 0,
+            clock_steps: 0,
         }
     }
 
@@ -55,8 +60,8 @@ impl Analysis {
         self.connections.take(segment, now_ns, &mut self.output);
     }
 
-    /// The time since the first segment. Where it goes back by a little it stays, as order decides; by
-    /// more, somebody has set the clock.
+    /// The time since the first segment. Where it goes back by a little it stays, as order decides; by more, somebody
+    /// has set the clock, and the time goes on from there.
     #[inline]
     fn time_ns(&mut self, segment: &Segment) -> i64 {
         let Some(before_ns) = self.now_ns else {
@@ -70,11 +75,20 @@ impl Analysis {
         let since_ns = time_ns.saturating_sub(origin_ns);
         let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
         self.clamped_timestamps += u64::from(now_ns != since_ns);
-        if now_ns < before_ns && before_ns - now_ns < CLOCK_SET_NS {
-            before_ns
-        } else {
-            now_ns
+        let now_ns = now_ns.saturating_add(self.set_back_ns);
+        if now_ns >= before_ns {
+            return now_ns;
         }
+        if before_ns - now_ns >= CLOCK_SET_NS {
+            self.set_back_ns += before_ns - now_ns;
+            self.clock_steps += 1;
+        }
+        before_ns
+    }
+
+    /// Return how often the capture's clock was set back, and by how much in all, in seconds.
+    pub fn clock_steps(&self) -> (u64, f64) {
+        (self.clock_steps, self.set_back_ns as f64 * 1e-9)
     }
 
     /// End what is open.

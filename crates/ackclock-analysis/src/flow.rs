@@ -6,14 +6,16 @@ use crate::capture_gap::CaptureGap;
 use crate::output::{EventDetail, Output};
 use crate::tables::{Limit, RetransmitCause};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
-use direction::Direction;
-use sender_view::{Ack, Data, SenderView};
+use direction::{Direction, MAX_SHIFT};
+use identity::ends;
+use sender_view::{Ack, Data, SenderView, MAX_OPTION_BYTES};
 use stall::OpenStall;
 
 mod app_limited;
 mod capacity;
 mod direction;
 mod flow_record;
+mod identity;
 mod ranges;
 mod rate_limit;
 mod rtt;
@@ -22,8 +24,9 @@ mod sender_view;
 mod stall;
 mod vantage;
 
-/// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
-const SAME_SYN_NS: i64 = 240_000_000_000;
+/// Losses before the vantage point are repaired sooner. A sender that counts the packets of all its connections has sent
+/// others' in a longer silence.
+const MAX_UNSEEN_NS: i64 = 2_000_000_000;
 
 /// The window limits what is sent, for all that is known of it.
 pub(crate) fn is_window_limit(limit: u8) -> bool {
@@ -104,29 +107,6 @@ impl Connection {
         }
     }
 
-    /// Return true if a segment with its addresses and ports begins another connection: a SYN with another number, or
-    /// one that comes when no copy of the first can be in flight any more.
-    #[inline]
-    pub fn is_new_connection(&self, segment: &Segment, now_ns: i64) -> bool {
-        let Flags(flags) = segment.flags;
-        if flags & (Flags::SYN | Flags::ACK | Flags::RST) != Flags::SYN {
-            return false;
-        }
-        let from = self.from(segment);
-        match self.directions[from].initial {
-            Some(initial) => initial != segment.sequence || now_ns - self.last_ns > SAME_SYN_NS,
-            None => self.directions[from].packets > 0 || self.directions[1 - from].packets > 0,
-        }
-    }
-
-    /// Return true if a segment has its addresses and ports.
-    #[inline]
-    pub fn is_between(&self, segment: &Segment) -> bool {
-        let [client, server] = self.ends;
-        (segment.source == client && segment.destination == server)
-            || (segment.source == server && segment.destination == client)
-    }
-
     /// The connection is closed.
     pub fn closed(&self) -> bool {
         self.reset
@@ -171,6 +151,19 @@ impl Connection {
     /// Take a segment in. `gap`: the last stall of the whole capture.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
+        if segment.payload_bytes == 1 && self.is_keep_alive(segment) {
+            let without_data = Segment {
+                payload_bytes: 0,
+                ..*segment
+            };
+            self.take_one(&without_data, now_ns, gap, rows);
+        } else {
+            self.take_one(segment, now_ns, gap, rows);
+        }
+    }
+
+    #[inline]
+    fn take_one(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
         let from = self.from(segment);
         if now_ns - self.last_ns > stall::MIN_STALL_NS || self.zero_window_since_ns.is_some() {
             self.on_gap(segment, from, now_ns, gap, rows);
@@ -261,13 +254,19 @@ impl Connection {
     #[inline]
     fn on_ack(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
         let shift = self.window_shift(from);
+        let is_known = !self.is_scale_unknown() || segment.window == 0;
         let direction = &mut self.directions[1 - from];
         let position = direction.unwrap(segment.acknowledgement);
         let outstanding = direction.next.saturating_sub(position);
         let Some(sender_view) = &mut direction.sender_view else {
             return;
         };
-        let window_bytes = shift.map(|shift| u64::from(segment.window) << shift);
+        let shifted = |shift: u8| u64::from(segment.window) << shift;
+        let window_bytes = shift
+            .or((segment.window == 0).then_some(0))
+            .filter(|_| is_known)
+            .map(shifted);
+        let max_window_bytes = window_bytes.unwrap_or_else(|| shifted(MAX_SHIFT));
         let mut ack = Ack {
             captured_ns: now_ns,
             position,
@@ -275,6 +274,7 @@ impl Connection {
             blocks: 0,
             dsack: None,
             window_bytes,
+            max_window_bytes,
             timestamps: segment.options.timestamps,
             pure: segment.payload_bytes == 0 && !segment.flags.has(Flags::FIN),
             marked: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
@@ -286,6 +286,13 @@ impl Connection {
         if shift.is_none() {
             self.directions[from].infer_window_scale(segment.window, outstanding);
         }
+    }
+
+    /// The handshake is missing that tells how windows are scaled: they have no certain size, unless they are closed.
+    fn is_scale_unknown(&self) -> bool {
+        self.directions
+            .iter()
+            .any(|direction| direction.initial.is_none())
     }
 
     /// By how much the windows in this direction's headers are shifted, if that is known.
@@ -316,31 +323,52 @@ impl Connection {
         };
         direction.size.take(segment.payload_bytes);
         sender_view.mss = direction.size.mss();
+        sender_view.max_segment_bytes = direction.size.limit_bytes();
         vantage::classify(sender_view, from, side_rtts_ns, ours);
         let packets = sender_view.units(segment.payload_bytes);
         let hole = sender_view.missing_before(start);
-        let ip_id_order = direction
-            .ip_id
-            .on_data(segment.identification, packets, hole, || {
-                sender_view.has_holes()
-            });
-        sender_view.data(
-            &Data {
-                now_ns,
-                start,
-                bytes: segment.payload_bytes,
-                tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
-                tsecr: segment
-                    .options
-                    .timestamps
-                    .filter(|_| segment.flags.has(Flags::ACK))
-                    .map(|(_, tsecr)| tsecr),
-                identification: segment.identification.filter(|&number| number != 0),
-                packet_bytes: segment.packet_bytes,
-                ip_id_order,
-            },
-            rows,
-        );
+        let mut ip_id_order =
+            direction
+                .ip_id
+                .on_data(segment.identification, packets, hole, || {
+                    sender_view.has_holes()
+                });
+        let silent_ns = now_ns - sender_view.last_data_ns;
+        if hole == 0 && sender_view.all_acknowledged() && silent_ns > MAX_UNSEEN_NS {
+            ip_id_order = ip_id_order.following();
+        }
+        sender_view.begin_packet(segment.payload_bytes);
+        let mss = sender_view.mss.max(1);
+        let header_bytes = segment.packet_bytes.saturating_sub(segment.payload_bytes);
+        let mut data = Data {
+            now_ns,
+            start,
+            bytes: 0,
+            tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
+            tsecr: segment
+                .options
+                .timestamps
+                .filter(|_| segment.flags.has(Flags::ACK))
+                .map(|(_, tsecr)| tsecr),
+            identification: segment.identification.filter(|&number| number != 0),
+            packet_bytes: 0,
+            ip_id_order,
+        };
+        // Offloads merge segments (TSO, GRO); the network had them one by one.
+        let mut left = segment.payload_bytes;
+        while left > 0 {
+            data.bytes = if left <= mss + MAX_OPTION_BYTES {
+                left
+            } else {
+                mss
+            };
+            data.packet_bytes = header_bytes + data.bytes;
+            sender_view.data(&data, rows);
+            left -= data.bytes;
+            data.start += u64::from(data.bytes);
+            data.identification = data.identification.map(|number| (number + 1) & 0xffff);
+            data.ip_id_order = data.ip_id_order.following();
+        }
         direction.next = direction.next.max(sender_view.snd_nxt);
     }
 
@@ -395,23 +423,6 @@ impl Connection {
                 sender_view.shrink(rows);
             }
         }
-    }
-}
-
-/// Client and server of the connection that a segment is the first of. Without a SYN, the server is the one with the
-/// lower port.
-fn ends(segment: &Segment) -> [Endpoint; 2] {
-    let (source, destination) = (segment.source, segment.destination);
-    let Flags(flags) = segment.flags;
-    let from_server = match flags & (Flags::SYN | Flags::ACK) {
-        Flags::SYN => false,
-        both if both == Flags::SYN | Flags::ACK => true,
-        _ => source.port < destination.port,
-    };
-    if from_server {
-        [destination, source]
-    } else {
-        [source, destination]
     }
 }
 

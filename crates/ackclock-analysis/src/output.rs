@@ -62,6 +62,8 @@ pub struct SegmentOutcome {
     pub number: u64,
     /// The capture has it.
     pub captured: bool,
+    /// Its place in the path's series; without a copy in the capture, that of the packet before it.
+    pub arrival: u32,
     /// Its fate.
     pub fate: Fate,
     /// Why it was sent.

@@ -41,6 +41,8 @@ use trace::{LeakyBucket, Trace};
 const MIN_LOSSES: usize = 15;
 /// A bucket explains the losses if it takes away half of the uncertainty about them.
 const EXPLAINED: f64 = 0.5;
+/// Behind the limiter the times of losses are inferred, and it takes away less.
+const EXPLAINED_BEHIND: f64 = 0.35;
 /// And does not if a tenth.
 const UNEXPLAINED: f64 = 0.1;
 /// In the middle between a policer's slope, 0, and a queue's, 1.
@@ -158,6 +160,8 @@ pub struct Path {
 pub struct Evidence {
     /// Lost segments that were used.
     pub losses: usize,
+    /// The capture was taken behind the limiter.
+    pub behind: bool,
     /// The share of the uncertainty about which segments were lost that a bucket takes away; None, as all that is said
     /// of a bucket, where none could change the answer.
     pub explained: Option<f64>,
@@ -218,6 +222,7 @@ fn fit_if(
         bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
     let evidence = Evidence {
         losses: trace.losses.len(),
+        behind: delays.is_behind(),
         explained: bucket.map(|bucket| bucket.explained),
         bucket_bps: bucket.map(|bucket| bucket.rate.times(8.0)),
         slope,
@@ -321,8 +326,8 @@ impl Path {
     /// A queue behind a bucket is a shaper.
     fn takes_queue(&mut self, queue: Option<Queue>, bucket: Option<Bucket>) {
         let steady = queue.filter(|queue| queue.steady >= STEADY);
-        let of_losses = self.evidence.explained >= Some(EXPLAINED)
-            && (steady.is_none() || self.evidence.one_rate());
+        let of_losses =
+            self.evidence.is_explained() && (steady.is_none() || self.evidence.one_rate());
         if of_losses {
             self.takes_bucket(bucket);
         } else {
@@ -332,7 +337,8 @@ impl Path {
         }
         if let Some(queue) = steady {
             self.rate_bps = Some(queue.rate.as_rate());
-            let least = SHAPED_BYTES.max(queue.rate.value * NOISE_S);
+            let noise_s = NOISE_S.max(2.0 * queue.latest_s);
+            let least = SHAPED_BYTES.max(queue.rate.value * noise_s);
             self.burst_bytes = queue.burst.filter(|burst| burst.low > least);
         }
         if self.burst_bytes.is_some() {
@@ -344,7 +350,7 @@ impl Path {
 impl Evidence {
     /// Return the limiter by this evidence; a shaper counts as a queue.
     fn limiter(&self) -> Limiter {
-        let bucket = self.explained >= Some(EXPLAINED);
+        let bucket = self.is_explained();
         let slopes = [self.slope, self.slope_when_full];
         let level = slopes
             .iter()
@@ -361,12 +367,23 @@ impl Evidence {
             Limiter::Queue
         } else if bucket && flat {
             Limiter::Policer
-        } else if self.busy.is_none_or(|busy| busy < BUSY) && (self.losses == 0 || self.by_chance())
+        } else if self.busy.is_none_or(|busy| busy < BUSY)
+            && (self.losses == 0 || self.behind || self.by_chance())
         {
             Limiter::None
         } else {
             Limiter::Undecided
         }
+    }
+
+    /// A bucket explains which packets were lost.
+    fn is_explained(&self) -> bool {
+        let least = if self.behind {
+            EXPLAINED_BEHIND
+        } else {
+            EXPLAINED
+        };
+        self.explained >= Some(least)
     }
 
     /// Return the strength of the evidence, from 0 to 1: the share that a bucket explains, or the steadiness of a

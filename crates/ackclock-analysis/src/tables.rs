@@ -78,6 +78,8 @@ codes!(
         Bottleneck => "bottleneck",
         /// A link that others fill too.
         SharedBottleneck => "shared_bottleneck",
+        /// The sender's buffer: as much is under way as it holds.
+        SendBuffer => "send_buffer",
     }
 );
 
@@ -263,6 +265,14 @@ table!(
         recoveries: u64,
         window_probes: u64,
         duplicate_acks: u64,
+        /// Segments that were not full and waited for a delayed acknowledgement of the one before (RFC 1122 section
+        /// 4.2.3.4), and for how long in all.
+        nagle_waits: u32,
+        nagle_wait_s: f64,
+        /// The largest segment that was acknowledged; the smallest of those that were sent three times, or more, and never
+        /// were.
+        largest_delivered_bytes: u32,
+        smallest_stuck_bytes: u32,
         congestion_marks: u64,
         bad_checksums: u64,
         /// Seconds that each held the sender back.
@@ -272,6 +282,7 @@ table!(
         limited_slow_start_s: f64,
         limited_bottleneck_s: f64,
         limited_shared_bottleneck_s: f64,
+        limited_send_buffer_s: f64,
         limited_unknown_s: f64,
         stalls: u32,
         stalled_s: f64,

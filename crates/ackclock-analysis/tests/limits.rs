@@ -28,6 +28,7 @@ fn seconds_by_limit(flight: Option<u32>, window: u16) -> (&'static str, Vec<(&'s
         ("application", flows.limited_application_s[0]),
         ("receiver", flows.limited_receiver_s[0]),
         ("cwnd", flows.limited_cwnd_s[0]),
+        ("send_buffer", flows.limited_send_buffer_s[0]),
     ];
     let vantage = Vantage::NAMES[usize::from(flows.vantage[0])];
     (vantage, limited.to_vec())
@@ -53,9 +54,9 @@ fn a_rate_of_its_own_is_the_applications() {
 }
 
 #[test]
-fn ack_clocked_data_is_cwnd_limited() {
+fn a_pipe_that_stops_rising_without_a_loss_is_the_send_buffers() {
     let (_, limited) = seconds_by_limit(Some(3), 60_000);
-    assert_eq!(mostly(&limited), "cwnd", "{limited:?}");
+    assert_eq!(mostly(&limited), "send_buffer", "{limited:?}");
 }
 
 #[test]

@@ -224,6 +224,12 @@ impl Capture {
         self.with(py, |session| session.file_analysis.analysis.segments())
     }
 
+    /// Steps back of the capture's clock: their number, and their sum in seconds.
+    #[getter]
+    fn clock_steps(&self, py: Python<'_>) -> PyResult<(u64, f64)> {
+        self.with(py, |session| session.file_analysis.analysis.clock_steps())
+    }
+
     /// Segments whose times are 4.5 years or more from the first's.
     #[getter]
     fn clamped_timestamps(&self, py: Python<'_>) -> PyResult<u64> {
@@ -278,6 +284,8 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
         )?;
     }
     entry.set_item("depth_is_minimum", path.is_depth_a_minimum)?;
+    entry.set_item("queue_busy", path.evidence.busy)?;
+    entry.set_item("queue_steady", path.evidence.steady)?;
     for (name, seconds) in [
         ("rtt_min_s", path.delay.map(|delay| delay.rtt_min_s)),
         ("rtt_median_s", path.delay.map(|delay| delay.rtt_median_s)),

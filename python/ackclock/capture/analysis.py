@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 Row: TypeAlias = Mapping[str, Any]
 JsonObject: TypeAlias = dict[str, Any]
 
+#: Senders of flows by their parity: a flow is twice the connection's number, plus one if the server sends.
+ENDS_OF_FLOWS = ("client", "server")
+
 #: Limits of a sender.
-LIMITS = ("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck")
+LIMITS = ("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck", "send_buffer")
 
 #: Causes of a repair, and the column that counts them.
 RETRANSMISSIONS = {
@@ -39,9 +42,14 @@ COLUMNS = (
     *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
+    *("duplicates", "nagle_waits", "nagle_wait_s", "largest_delivered_bytes", "smallest_stuck_bytes"),
     *RETRANSMISSIONS.values(),
     *(f"limited_{limit}_s" for limit in LIMITS),
 )
+
+#: Every path passes the 576 bytes that IPv4 hosts must accept (RFC 1122 section 3.3.2): what is smaller and does not
+#: arrive is lost for another reason.
+MIN_TOO_LARGE = 536
 
 #: Entry of an unknown path.
 NO_PATH: Mapping[str, Any] = {
@@ -62,12 +70,17 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
     connections: dict[int, list[Row]] = {}
     for row in rows:
         connections.setdefault(row["connection"], []).append(row)
-    stalls_by_flow: dict[int, list[JsonObject]] = {}
+    by_connection: dict[int, list[JsonObject]] = {}
     for stall in stalls:
-        entry = {"start_s": stall["time_s"], "duration_s": stall["duration_s"], "class": stall["class"]}
-        stalls_by_flow.setdefault(stall["flow"], []).append(entry)
+        entry = {
+            "start_s": stall["time_s"],
+            "duration_s": stall["duration_s"],
+            "class": stall["class"],
+            "sender": ENDS_OF_FLOWS[stall["flow"] % 2],
+        }
+        by_connection.setdefault(stall["flow"] // 2, []).append(entry)
     return [
-        _connection(number, directions, stalls_by_flow, congestion)
+        _connection(number, directions, by_connection.get(number, []), congestion)
         for number, directions in sorted(connections.items())
     ]
 
@@ -75,7 +88,7 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
 def _connection(
     number: int,
     directions: Sequence[Row],
-    stalls: Mapping[int, list[JsonObject]],
+    stalls: list[JsonObject],
     congestion: Mapping[int, Sequence[Row]],
 ) -> JsonObject:
     main = max(directions, key=lambda row: row["payload_bytes"] or 0)
@@ -102,11 +115,29 @@ def _connection(
         "segments_lost": total("lost") + total("lost_upstream"),
         "reordered": total("reordered"),
         "not_captured": total("not_captured"),
+        "duplicates": total("duplicates"),
+        "nagle": {
+            "waits": total("nagle_waits"),
+            "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
+        },
+        "too_large_bytes": _too_large(directions),
         "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
         "limited": _limited(main),
-        "stalls": [stall for row in directions for stall in stalls.get(row["flow"], ())],
+        "stalls": stalls,
         "congestion": list(congestion.get(main["flow"], ())) or None,
     }
+
+
+def _too_large(directions: Iterable[Row]) -> int | None:
+    """Return the size from which on no segment passed, though smaller ones did: None without such segments."""
+    stuck = [
+        row["smallest_stuck_bytes"]
+        for row in directions
+        if row["smallest_stuck_bytes"] is not None
+        and row["smallest_stuck_bytes"] >= MIN_TOO_LARGE
+        and (row["largest_delivered_bytes"] or 0) < row["smallest_stuck_bytes"]
+    ]
+    return min(stuck, default=None)
 
 
 def _retransmissions(directions: Sequence[Row], column: str) -> int:
@@ -231,6 +262,7 @@ def summarise_capture(
         "connections": capture.connections,
         "path": capture.path() or dict(NO_PATH),
         "capture_loss": capture_loss(seen),
+        "clock_steps": dict(zip(("count", "seconds"), capture.clock_steps, strict=True)),
         "flows": of_flows(
             map(_direction, capture.largest(ANALYSIS_COLUMNS)),
             stalls if log is None else _logged(stalls, log, capture),
@@ -249,7 +281,7 @@ def _direction(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
         "connection": flow // 2,
-        "sender": ("client", "server")[flow % 2],
+        "sender": ENDS_OF_FLOWS[flow % 2],
         "client": end(row["client"], row["client_port"]),
         "server": end(row["server"], row["server_port"]),
         "vantage": _core.CAPTURE_VANTAGES[row["vantage"]],

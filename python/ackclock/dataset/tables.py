@@ -217,8 +217,10 @@ CAPTURED = {
     **_nullable(U64, "retransmissions_fast retransmissions_tail_probe retransmissions_timeout"),
     **_nullable(U64, "retransmissions_spurious retransmissions_unknown synack_retransmissions"),
     **_nullable(U64, "window_probes duplicate_acks congestion_marks bad_checksums"),
+    **_nullable(U32, "nagle_waits largest_delivered_bytes smallest_stuck_bytes"),
+    **_nullable(F64, "nagle_wait_s"),
     **_nullable(F64, "limited_application_s limited_receiver_s limited_cwnd_s limited_slow_start_s"),
-    **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_unknown_s"),
+    **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_send_buffer_s limited_unknown_s"),
 }
 
 STALLS = {

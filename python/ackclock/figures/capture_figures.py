@@ -78,6 +78,7 @@ LIMITS = {
     "slow_start": ("slow start", figure_spec.ORANGE),
     "receiver": ("receiver", figure_spec.PINK),
     "application": ("application", figure_spec.SKY),
+    "send_buffer": ("send buffer", figure_spec.PURPLE),
     "unknown": ("unknown", figure_spec.LIGHT),
 }
 

@@ -7,7 +7,8 @@ import re
 from dataclasses import replace
 
 from ackclock.capture import tables as capture_tables
-from ackclock.capture.diagnosis import Cause, Diagnosis, Finding, diagnose
+from ackclock.capture.diagnosis import Diagnosis, diagnose
+from ackclock.capture.findings import Cause, Finding
 from ackclock.dataset import Spool
 from ackclock.figures.report import diagnosis as diagnosis_page
 

@@ -2,13 +2,14 @@
 //! (C. Dovrolis, P. Ramanathan, D. Moore: *Packet-Dispersion Techniques and a Capacity-Estimation Methodology*,
 //! IEEE/ACM Transactions on Networking 12(6), 2004).
 //!
-//! Deviations: trains are what a flow sends anyway, and count if their packets waited; what others send in between
-//! makes a train slower, so the fastest count, but for a few that acknowledgements heard together make too fast.
+//! Deviations: trains are what a flow sends anyway, and count if their packets waited. What others send in between makes
+//! a train slower, and what a host or a link holds back for milliseconds makes the trains behind it as fast as memory: so
+//! the rate is the median of the latest trains, which of a link with others' packets is what they leave.
 
 /// Segments of a train: with delayed acknowledgements, two acknowledgements behind the one that it begins with.
 const TRAIN: u64 = 4;
-/// The number of fastest trains that are kept; their median is the rate.
-const KEPT: usize = 8;
+/// The number of latest trains that are kept; their median is the rate.
+const KEPT: usize = 15;
 /// Fewer are no evidence.
 const MIN_TRAINS: usize = 4;
 /// A packet waited if its round trip is longer than the least by this share of it.
@@ -24,7 +25,7 @@ const STRETCHED_AND_PACED: f64 = 0.4;
 pub struct Capacity {
     acknowledged: Train,
     arrived: Train,
-    queued_trains: Fastest,
+    queued_trains: Latest,
     stretched_trains: usize,
 }
 
@@ -117,24 +118,26 @@ impl Train {
     }
 }
 
-/// The fastest of rates.
+/// The latest of rates.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fastest {
+struct Latest {
     bps: [f32; KEPT],
+    next: usize,
     count: usize,
 }
 
-impl Fastest {
+impl Latest {
     fn take(&mut self, bps: f32) {
-        if let Some(place) = self.bps.iter().position(|&kept| bps > kept) {
-            self.bps[place..].rotate_right(1);
-            self.bps[place] = bps;
-        }
+        self.bps[self.next] = bps;
+        self.next = (self.next + 1) % KEPT;
         self.count = (self.count + 1).min(KEPT);
     }
 
     fn bps(&self) -> Option<f64> {
-        (self.count >= MIN_TRAINS).then(|| f64::from(self.bps[self.count / 2]))
+        let mut known = self.bps;
+        let known = &mut known[..self.count];
+        known.sort_by(f32::total_cmp);
+        (self.count >= MIN_TRAINS).then(|| f64::from(known[self.count / 2]))
     }
 }
 
@@ -177,10 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn cross_traffic_does_not_lower_the_estimate() {
+    fn trains_that_were_held_back_do_not_raise_the_estimate() {
         let mut capacity = Capacity::default();
         acknowledge(&mut capacity, 2_000_000, 0, 1_000_000);
-        acknowledge(&mut capacity, 4_000_000, 5_000_000, 0);
+        for number in 0..KEPT / 2 {
+            capacity.queued_trains.take(1e9 + number as f32);
+        }
         assert!(unwrap_near(capacity.bps(), LINK_BPS));
     }
 

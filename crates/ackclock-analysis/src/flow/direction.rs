@@ -1,7 +1,7 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
 use super::sender_view::ip_id::IpIdCounter;
-use super::sender_view::SenderView;
+use super::sender_view::{SenderView, MAX_OPTION_BYTES};
 use ackclock_core::tcp::seq;
 use ackclock_pcap::packet::{Checksum, Segment};
 
@@ -12,7 +12,7 @@ const DEFAULT_MSS: u32 = 1460;
 /// Packets after which the largest payload is taken for the segments' size.
 const MIN_PACKETS: u32 = 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
-const MAX_SHIFT: u8 = 14;
+pub const MAX_SHIFT: u8 = 14;
 /// The bytes of the option timestamps, padded.
 const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -134,21 +134,34 @@ pub struct Size {
 }
 
 impl Size {
-    /// The receiver's limit, less the options that every segment has.
+    /// The receiver's limit, or Ethernet's if it is unknown, less the options that every segment has.
     pub fn limit(&mut self, mss: Option<u16>, timestamps: bool) {
-        self.limit = mss.filter(|&mss| mss > 0).map(|mss| {
-            let options = if timestamps { TIMESTAMPS_BYTES } else { 0 };
-            u32::from(mss).saturating_sub(options).max(1)
-        });
+        let most = mss.filter(|&mss| mss > 0).map_or(DEFAULT_MSS, u32::from);
+        let options = if timestamps { TIMESTAMPS_BYTES } else { 0 };
+        self.limit = Some(most.saturating_sub(options).max(1));
     }
 
     /// A segment's payload.
     #[inline]
     pub fn take(&mut self, bytes: u32) {
         self.packets = self.packets.saturating_add(1);
-        if bytes > self.largest && bytes <= self.limit.unwrap_or(DEFAULT_MSS) {
+        let limit = self.limit.unwrap_or(DEFAULT_MSS);
+        if bytes > self.largest && bytes <= limit {
             self.largest = bytes;
+        } else if bytes > limit + MAX_OPTION_BYTES && !self.is_multiple(bytes, limit) {
+            self.largest = limit;
         }
+    }
+
+    /// Offloads merge full segments: so many bytes are some of those that were seen, which the path makes smaller than
+    /// the receiver's limit.
+    fn is_multiple(&self, bytes: u32, limit: u32) -> bool {
+        2 * self.largest > limit && bytes.is_multiple_of(self.largest)
+    }
+
+    /// The largest segment that the receiver takes, or Ethernet carries.
+    pub fn limit_bytes(&self) -> u32 {
+        self.limit.unwrap_or(DEFAULT_MSS)
     }
 
     /// The size.

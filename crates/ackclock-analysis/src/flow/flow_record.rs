@@ -212,6 +212,15 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
         .window_probes
         .push(cause(RetransmitCause::WindowProbe));
     flows.duplicate_acks.push(totals.duplicate_acks);
+    flows.nagle_waits.push(totals.nagle_waits);
+    flows.nagle_wait_s.push(totals.nagle_wait_ns as f64 * 1e-9);
+    let known = |bytes: u32| if bytes == 0 { NONE } else { bytes };
+    flows
+        .largest_delivered_bytes
+        .push(known(totals.largest_delivered_bytes));
+    flows
+        .smallest_stuck_bytes
+        .push(known(totals.smallest_stuck_bytes));
 }
 
 fn times_of(sender_view: &SenderView, busy_s: f64, flows: &mut Flows) {
@@ -257,5 +266,6 @@ fn limits_of(sender_view: &SenderView, flows: &mut Flows) {
     flows
         .limited_shared_bottleneck_s
         .push(limited(Limit::SharedBottleneck));
+    flows.limited_send_buffer_s.push(limited(Limit::SendBuffer));
     flows.limited_unknown_s.push(limited(Limit::Unknown));
 }

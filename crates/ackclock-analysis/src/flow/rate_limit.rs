@@ -6,8 +6,9 @@ use super::app_limited::{AppLimitedDetector, SendEvent};
 use super::capacity::Capacity;
 use crate::shared_bottleneck::{Round, SharedBottleneck};
 use crate::tables::Limit;
-use send_rate::{PipeGrowth, SendRate};
+use send_rate::{PipeCeiling, PipeGrowth, SendRate};
 
+mod evidence;
 mod send_rate;
 
 /// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
@@ -44,6 +45,10 @@ const SLOW_START_GROWTH: f64 = 1.25;
 const FROM_START: u64 = 4;
 /// Rounds without that growth, until slow start is over.
 const FLAT_ROUNDS: u32 = 3;
+/// A link has room for a flow that gets less than its rate by this factor.
+const ROOM: f64 = 1.5;
+/// A pipe has run empty if it stays so for longer than packets come late on jittery links; at the sender, than a batch.
+const DRAINED_NS: i64 = 10_000_000;
 /// A standing queue adds this share to the shortest RTT.
 const PERSISTENT_QUEUE: f64 = 0.1;
 
@@ -64,6 +69,11 @@ pub struct LimitClassifier {
     /// New data that it let out.
     released: u32,
     filled_late_acks: u32,
+    /// Data that was sent between two acknowledgements, and such whose last segment was not full.
+    flights: u32,
+    short_flights: u32,
+    is_flight_open: bool,
+    ends_short: bool,
     sends: u32,
     retransmissions: u32,
     max_pipe_bytes: u64,
@@ -82,6 +92,8 @@ pub struct LimitClassifier {
     is_paced: bool,
     send_rate: SendRate,
     pipe_growth: PipeGrowth,
+    pipe_ceiling: PipeCeiling,
+    mss: u32,
     is_touched: bool,
     total_retransmissions: u32,
     /// Timestamps tell how long packets wait.
@@ -99,9 +111,15 @@ pub struct LimitClassifier {
     /// The rate of the link.
     pub capacity: Capacity,
     /// Seconds by [`Limit`].
-    pub limited_s: [f64; 7],
+    pub limited_s: [f64; 8],
     /// The limit of the last round.
     pub latest: u8,
+    /// The size of the receiver's window is unknown.
+    pub is_window_unknown: bool,
+    /// Why the pipe has run empty at the end of the current round.
+    drained_by: Option<Limit>,
+    /// When the last round ended, and how long it took.
+    last_round: (i64, f64),
     /// By the sender's clock, packets of the last round waited on their way to the vantage point.
     pub waited: bool,
 }
@@ -120,6 +138,14 @@ impl LimitClassifier {
     #[inline]
     pub fn on_in_order(&mut self, now_ns: i64, bytes: u32) {
         self.send_rate.on_in_order(now_ns, bytes);
+    }
+
+    /// New data was sent in a segment of this size.
+    #[inline]
+    pub fn on_new_data(&mut self, bytes: u32, mss: u32) {
+        self.mss = mss;
+        self.is_flight_open = true;
+        self.ends_short = bytes < mss;
     }
 
     /// Something was sent, all up to `next` so far.
@@ -180,6 +206,10 @@ impl LimitClassifier {
         let spaced = after_ns > ACK_BATCH_NS;
         if after_ns > ACK_CLOCK_NS {
             self.ack_gap_ns += (after_ns - self.ack_gap_ns) / ACK_CLOCK_SHARE;
+        }
+        if std::mem::take(&mut self.is_flight_open) {
+            self.flights += 1;
+            self.short_flights += u32::from(self.ends_short);
         }
         self.acks += 1;
         self.spaced_acks += u32::from(spaced);
@@ -245,16 +275,38 @@ impl LimitClassifier {
     }
 
     /// Everything was acknowledged at `since_ns`, and now there is new data to send: the time between was idle.
+    /// `shut`: the receiver's window was closed meanwhile.
     pub fn on_idle(
         &mut self,
         (since_ns, now_ns): (i64, i64),
+        shut: bool,
         delivered: u64,
         rtt_min_ns: i64,
         shared: &mut SharedBottleneck,
     ) {
+        let limit = if shut {
+            Limit::Receiver
+        } else {
+            Limit::Application
+        };
+        // Whoever has more to send does not let the pipe run empty, unless a loss or a timer makes it.
+        let is_repairing = self.retransmissions > 0 || self.after_loss > 0;
+        let least_ns = if self.classified_sends > 0 {
+            ACK_BATCH_NS
+        } else {
+            DRAINED_NS
+        };
+        self.drained_by = (now_ns - since_ns > least_ns && !is_repairing).then_some(limit);
         self.end(since_ns, delivered, rtt_min_ns, shared);
-        self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
-        self.latest = Limit::Application as u8;
+        if self.drained_by.is_some() && since_ns - self.last_round.0 <= ACK_BATCH_NS {
+            // The acknowledgement that emptied the pipe had ended the round.
+            let spent_s = std::mem::take(&mut self.last_round.1);
+            self.limited_s[usize::from(self.latest)] -= spent_s;
+            self.limited_s[limit as usize] += spent_s;
+        }
+        self.drained_by = None;
+        self.limited_s[limit as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
+        self.latest = limit as u8;
         self.max_pipe_bytes = 0; // what was in flight before tells nothing of the window after (RFC 5681 section 4.1)
         self.begin(now_ns, delivered);
     }
@@ -268,6 +320,8 @@ impl LimitClassifier {
         self.unused_acks = 0;
         self.zero_window_acks = 0;
         self.filled_late_acks = 0;
+        self.flights = 0;
+        self.short_flights = 0;
         self.sends = 0;
         self.retransmissions = 0;
         self.unclocked = 0;
@@ -326,9 +380,13 @@ impl LimitClassifier {
             queue_ns: self.queue_ns(rtt_min_ns),
             bps,
         };
+        let is_short = self.drained_by.is_some() && round.spent_ns <= ACK_BATCH_NS;
         let limit = self.classify(&round, rtt_min_ns, shared);
         self.limited_s[limit as usize] += spent_s;
-        self.latest = limit as u8;
+        if !is_short {
+            self.latest = limit as u8;
+            self.last_round = (now_ns, spent_s);
+        }
         self.after_loss = self.after_loss.saturating_sub(1);
         self.begin(now_ns, delivered);
     }
@@ -363,6 +421,10 @@ impl LimitClassifier {
         if has_standing_queue {
             shared.queues.put(*round);
         }
+        self.pipe_ceiling.round(self.max_pipe_bytes, self.mss);
+        if let Some(limit) = self.drained_by {
+            return limit;
+        }
         if self.app_limited.has_returned() && self.is_mostly_unclocked_new() {
             return Limit::Application;
         }
@@ -394,6 +456,13 @@ impl LimitClassifier {
         if !is_queued && !is_link_filled && !fills_link_without_queue && self.has_own_rate() {
             return Limit::Application;
         }
+        if self.is_buffer_limited(bps, capacity_bps, rtt_min_ns) {
+            return self.unless_receiver(Limit::SendBuffer);
+        }
+        // A segment that is not full ends what there was to send (RFC 9293 section 3.7.4).
+        if self.retransmissions == 0 && self.flights > 0 && 2 * self.short_flights > self.flights {
+            return Limit::Application;
+        }
         self.flat = if self.has_grown() { 0 } else { self.flat + 1 };
         if !self.out_of_slow_start {
             let small = self.max_pipe_bytes < self.ssthresh_bytes;
@@ -405,7 +474,7 @@ impl LimitClassifier {
         // A link that had a queue before loses nothing without one.
         let is_losing = is_losing && capacity_bps.is_none_or(|capacity| 2.0 * bps > capacity);
         if !(has_standing_queue || is_losing || is_link_filled) {
-            return Limit::Cwnd;
+            return self.unless_receiver(Limit::Cwnd);
         }
         let shared = bps < UNSHARED * link_bps_estimate
             || has_standing_queue && bps < UNSHARED * (bps + shared.queues.bps(round));
@@ -413,74 +482,6 @@ impl LimitClassifier {
             Limit::SharedBottleneck
         } else {
             Limit::Bottleneck
-        }
-    }
-
-    /// The window has grown as in slow start.
-    fn has_grown(&self) -> bool {
-        self.max_pipe_bytes as f64 >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64
-    }
-
-    /// Most segments of the round have not waited for acknowledgements.
-    fn is_mostly_unclocked_new(&self) -> bool {
-        2 * self.unclocked_new > self.sends
-    }
-
-    /// Detect a restart in slow start: the pipe falls far below any reduction's result, as after a timeout (Jacobson
-    /// 1988).
-    fn detect_restart(&mut self) {
-        let little = self.lost_bytes / FROM_START;
-        let after = self.after_loss == 1 && self.out_of_slow_start;
-        if after && little >= self.min_window_bytes && self.max_pipe_bytes <= little {
-            self.out_of_slow_start = false;
-            self.ssthresh_bytes = self.lost_bytes / 2;
-            self.flat = 0;
-        }
-    }
-
-    /// Return the mean queueing delay; its minimum where only that is known.
-    fn queue_ns(&self, rtt_min_ns: i64) -> i64 {
-        match (self.rtt_count, self.round_min_rtt_ns) {
-            (0, 0) => 0,
-            (0, least_ns) => least_ns - rtt_min_ns,
-            (count, _) => self.rtt_sum_ns / i64::from(count) - rtt_min_ns,
-        }
-    }
-
-    /// Return the mean delay before the vantage point by the sender's TSval clock; 0 if unknown.
-    fn waited_ns(&self) -> f64 {
-        self.excess_sum_ns as f64 / f64::from(self.excess_count.max(1))
-    }
-
-    /// Return true if this flow and the flows with the same packet spacing together fill the link that the spacing
-    /// implies. Without delay samples, a constant rate that was never exceeded is taken to be the link's: a sender with
-    /// a rate of its own also sends retransmissions, and catches up after they held it back. A capture at the sender
-    /// has no link before it.
-    fn fills_link(&self, round: &Round, shared: &mut SharedBottleneck) -> bool {
-        let link_bps = self.send_rate.link_bps();
-        if self.classified_sends > 0 || link_bps <= 0.0 || self.has_delay_samples {
-            return false;
-        }
-        let spaced = Round {
-            queue_ns: (8e9 * f64::from(SPACED_BYTES) / link_bps) as i64,
-            ..*round
-        };
-        shared.links.put(spaced);
-        self.total_retransmissions >= MIN_RETRANSMISSIONS
-            && round.bps + shared.links.bps(&spaced) >= FILLS * link_bps
-    }
-
-    /// Return true if the sender has its own constant rate, not clocked by acknowledgements.
-    fn has_own_rate(&self) -> bool {
-        let own = match self.classified_sends {
-            0 => self.send_rate.recurring.stays(),
-            _ => self.is_mostly_unclocked_new(),
-        };
-        let flat = self.flat >= FLAT_ROUNDS || own && !self.has_grown();
-        let untouched = !self.is_touched && flat && !self.pipe_growth.is_rising();
-        match self.classified_sends {
-            0 => self.send_rate.steady >= STEADY_REMOTE || untouched,
-            _ => self.is_paced && (self.send_rate.steady > 0 || untouched),
         }
     }
 }

@@ -65,7 +65,7 @@ pub struct SentRange {
     pub bytes: u32,
     /// The TSval of the last copy.
     pub tsval: u32,
-    /// The last copy's place in the path's series.
+    /// The last copy's place in the path's series; if there is no copy in the capture, that of the packet before it.
     pub arrival: u32,
     /// The identification of the last copy, if there is one that tells copies apart.
     pub identification: u32,

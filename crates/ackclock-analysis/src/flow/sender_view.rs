@@ -19,6 +19,7 @@ use dup_acks::DupAcks;
 use ip_id::IpIdOrder;
 use retransmissions::RecoveryState;
 pub use segment::{Ack, Data};
+pub use totals::Totals;
 use upstream_loss::UpstreamLoss;
 
 mod ack;
@@ -28,36 +29,20 @@ mod arrivals;
 mod copy_resolution;
 mod dup_acks;
 pub mod ip_id;
+mod nagle;
 mod out_of_sequence;
 mod retransmissions;
 mod sampling;
 mod segment;
+mod totals;
 mod upstream_loss;
 
+/// A segment may be longer than most by the options that it does not have: timestamps, padded.
+pub const MAX_OPTION_BYTES: u32 = 12;
 /// Ranges that are kept of a flow of which no acknowledgement is seen.
 const MAX_ONE_WAY_RANGES: usize = 1024;
 /// Sequence numbers that a hole may span: what is beyond is no hole but another numbering.
 pub const MAX_HOLE: u64 = 1 << 28;
-
-/// Counts of a direction, in segments where nothing else is said.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)]
-pub struct Totals {
-    pub data_packets: u64,
-    pub data_segments: u64,
-    pub super_segments: u64,
-    pub payload_bytes: u64,
-    pub delivered_bytes: u64,
-    pub fates: [u64; 8],
-    pub fate_bytes: [u64; 8],
-    pub causes: [u64; 8],
-    pub timeouts: u64,
-    pub recoveries: u64,
-    pub duplicate_acks: u64,
-    pub initial_window: u32,
-    pub window_max_bytes: u64,
-    pub pipe_max_bytes: u64,
-}
 
 /// The data of one direction.
 #[derive(Debug)]
@@ -74,6 +59,14 @@ pub struct SenderView {
     pub snd_una: u64,
     /// Its segments' size.
     pub mss: u32,
+    /// The largest segment that its receiver takes.
+    pub max_segment_bytes: u32,
+    /// The payload of its last segment of new data.
+    pub(super) last_bytes: u32,
+    /// Bytes around the payload of its last segment, on Ethernet.
+    pub(super) header_bytes: u32,
+    /// Its place in the path's series.
+    pub(super) last_arrival: u32,
     /// The RTT of the handshake, if that was captured.
     pub handshake_ns: Option<i64>,
     /// The vantage point.
@@ -122,6 +115,8 @@ pub struct SenderView {
     /// When the last processed acknowledgement was captured.
     pub(super) last_ack_captured_ns: i64,
     pub(super) empty_since_ns: Option<i64>,
+    /// Since then the receiver's window was closed.
+    pub(super) shut_while_empty: bool,
     pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
     /// The TSecr of the last acknowledgement, and when the cumulative acknowledgement last advanced.
@@ -135,6 +130,8 @@ pub struct SenderView {
     pub(super) edge_before: Option<u64>,
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
+    /// The same, or the largest that it can have been.
+    pub max_window_bytes: Option<u64>,
     pub(super) sent_since_ack: u32,
     pub(super) had_room: bool,
     pub(super) latched_pipe_bytes: u64,
@@ -159,6 +156,10 @@ impl SenderView {
             snd_nxt: start,
             snd_una: start,
             mss,
+            max_segment_bytes: mss,
+            last_bytes: 0,
+            header_bytes: 0,
+            last_arrival: NOT_KEPT,
             handshake_ns: None,
             vantage: Vantage::Unknown,
             ours: false,
@@ -188,6 +189,7 @@ impl SenderView {
             last_processed_ack_ns: now_ns,
             last_ack_captured_ns: now_ns,
             empty_since_ns: None,
+            shut_while_empty: false,
             newest_delivered_ns: i64::MIN,
             duplicate_acks: 0,
             last_echo: None,
@@ -197,6 +199,7 @@ impl SenderView {
             edge: None,
             edge_before: None,
             window_bytes: None,
+            max_window_bytes: None,
             sent_since_ack: 0,
             had_room: false,
             latched_pipe_bytes: 0,
@@ -212,30 +215,36 @@ impl SenderView {
     /// Segments of at most the MSS in so many bytes.
     #[inline]
     pub fn units(&self, bytes: u32) -> u32 {
-        if bytes <= self.mss {
+        if bytes <= self.mss + MAX_OPTION_BYTES {
             1
         } else {
             bytes.div_ceil(self.mss)
         }
     }
 
-    /// Data was seen.
+    /// A packet of data was seen, which may be of several segments.
     #[inline]
-    pub fn data(&mut self, data: &Data, output: &mut Output) {
+    pub fn begin_packet(&mut self, payload_bytes: u32) {
         self.last_cause = None;
         self.left_hole = false;
-        let units = self.units(data.bytes);
+        let units = self.units(payload_bytes);
         self.totals.data_packets += 1;
         self.totals.data_segments += u64::from(units);
         self.totals.super_segments += u64::from(units > 1);
-        self.totals.payload_bytes += u64::from(data.bytes);
+        self.totals.payload_bytes += u64::from(payload_bytes);
+    }
+
+    /// A segment of data was seen, of at most the MSS.
+    #[inline]
+    pub fn data(&mut self, data: &Data, output: &mut Output) {
+        self.header_bytes = data.wire_bytes().saturating_sub(data.bytes);
         self.on_timestamps(data);
         let hole = self.process_acks_before_hole(data, output);
         self.process_due_acks(data.now_ns, data.tsecr, output);
         let arrival = self.path.map_or(NOT_KEPT, |path| {
             output.arrival(Arrival {
                 time_ns: data.now_ns,
-                bytes: data.wire_bytes(units),
+                bytes: data.wire_bytes(),
                 path,
                 lost: false,
             })
@@ -253,6 +262,7 @@ impl SenderView {
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, output);
         }
+        self.last_arrival = arrival;
         let is_retransmission = self.last_cause.is_some(); // what is late is no retransmission
         self.after_sending(data.now_ns, is_retransmission, output);
     }
@@ -263,10 +273,19 @@ impl SenderView {
             if self.idle_ns(data.now_ns - since_ns, data) > self.limits.ack_clock_ns() {
                 let delivered = self.arrived_bytes();
                 let between_ns = (since_ns, data.now_ns);
-                self.limits
-                    .on_idle(between_ns, delivered, self.rtt.min_ns, &mut output.shared);
+                self.limits.on_idle(
+                    between_ns,
+                    self.shut_while_empty,
+                    delivered,
+                    self.rtt.min_ns,
+                    &mut output.shared,
+                );
+            } else {
+                self.detect_nagle(since_ns);
             }
         }
+        self.last_bytes = data.bytes;
+        self.limits.on_new_data(data.bytes, self.mss);
         let range = SentRange {
             start,
             first_ns: data.now_ns,
@@ -356,6 +375,12 @@ impl SenderView {
             || self.recovery.within(self.snd_una)
     }
 
+    /// Acknowledgements of all that was sent have passed the vantage point.
+    pub fn all_acknowledged(&self) -> bool {
+        let on_ack = self.pending.back().map_or(self.snd_una, |ack| ack.position);
+        on_ack >= self.snd_nxt
+    }
+
     /// Return the bytes that reached the receiver, in order or not.
     pub(super) fn arrived_bytes(&self) -> u64 {
         self.totals.delivered_bytes + self.board.sacked_bytes()
@@ -383,6 +408,7 @@ impl SenderView {
         SegmentOutcome {
             time_ns: copy.sent_ns,
             captured: copy.captured,
+            arrival: copy.arrival,
             cause: copy.cause,
             ..self.outcome(range, fate, confidence)
         }
@@ -398,6 +424,7 @@ impl SenderView {
             units: self.units(range.bytes),
             number: offset / u64::from(self.mss.max(1)),
             captured: !range.not_captured,
+            arrival: range.arrival,
             fate,
             cause: RetransmitCause::Unknown,
             confidence,

@@ -180,8 +180,8 @@ fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize)
 
 /// The last window that passed the vantage point has no room for a segment.
 fn is_shut(sender_view: &SenderView) -> bool {
-    let pending = sender_view.pending.back().and_then(|ack| ack.window_bytes);
-    let window = pending.or(sender_view.window_bytes);
+    let pending = sender_view.pending.back().map(|ack| ack.max_window_bytes);
+    let window = pending.or(sender_view.max_window_bytes);
     window.is_some_and(|window| window < u64::from(sender_view.mss))
 }
 
@@ -199,6 +199,15 @@ fn detect(
     let sender = match (left(0) > 0, left(1) > 0) {
         (true, false) => 0,
         (false, true) => 1,
+        // A window that opens lets the other end go on.
+        _ if segment.payload_bytes == 0
+            && directions[1 - from]
+                .sender_view
+                .as_deref()
+                .is_some_and(is_shut) =>
+        {
+            1 - from
+        }
         // Nothing is outstanding: what comes was awaited, maybe the answer to a request.
         _ if directions[from].sender_view.is_some() || segment.payload_bytes > 0 => from,
         _ => 1 - from,
@@ -260,10 +269,14 @@ fn is_opening(connection: &Connection, segment: &Segment) -> bool {
         && (is_opening_segment || connection.synack_ns.is_some())
 }
 
-/// A handshake takes longer than its round trip: something is retransmitted, or a timer would have expired.
+/// A handshake takes longer than its round trip: something is retransmitted, or a timer would have expired. A SYN that
+/// was sent once and is answered took that long on its way.
 fn is_slow(connection: &Connection, segment: &Segment, from: usize, gap_ns: i64) -> bool {
     let is_retransmitted = connection.directions[from].initial == Some(segment.sequence);
-    gap_ns >= SYN_TIMEOUT_NS || is_retransmitted
+    let is_answer = segment.flags.has(Flags::SYN)
+        && segment.flags.has(Flags::ACK)
+        && connection.directions[1 - from].syn_retransmissions == 0;
+    is_retransmitted || gap_ns >= SYN_TIMEOUT_NS && !is_answer
 }
 
 /// Return the bytes that are sent and not acknowledged, as far as captured.
@@ -358,6 +371,15 @@ impl OpenStall {
                 self.evidence = Evidence::HeldUp;
                 None
             }
+            // Whoever hears nothing for so long sends again: an acknowledgement came that the capture does not have.
+            Evidence::Pending if self.gap_ns > super::MAX_UNSEEN_NS => {
+                Some(if segment.payload_bytes > 0 {
+                    self.sender = from;
+                    Stall::Application
+                } else {
+                    Stall::Unknown
+                })
+            }
             Evidence::Pending => Some(Stall::AckDelay),
         }
     }
@@ -390,7 +412,13 @@ impl OpenStall {
             return Some(class);
         }
         if !is_at_sender && self.has_ip_id_gap(segment) {
-            return Some(Stall::Timeout);
+            // Of a silence that outlasts timers, other connections of the host may have used the numbers.
+            let is_short = self.gap_ns <= super::MAX_UNSEEN_NS;
+            return Some(if is_short {
+                Stall::Timeout
+            } else {
+                Stall::Unknown
+            });
         }
         let clock_stopped = self.clock_lag(connection, self.sender, now_ns) > CLOCK_STOPPED;
         if self.evidence == Evidence::HeldUp || clock_stopped {

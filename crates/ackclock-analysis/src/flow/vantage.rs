@@ -1,5 +1,6 @@
 //! Detection of the vantage point from the round-trip times to both ends.
 
+use super::rtt::{RttEstimator, RttStats};
 use super::sender_view::SenderView;
 use crate::tables::Vantage;
 
@@ -48,6 +49,9 @@ fn set_vantage(sender_view: &mut SenderView, sender_ns: i64, receiver_ns: i64) {
     sender_view.vantage = of(sender_ns, receiver_ns);
     if sender_view.vantage != Vantage::Sender {
         sender_view.sender_delay_ns = sender_ns;
+        // Round trips so far had one half only.
+        sender_view.rtt = RttStats::default();
+        sender_view.rtt_estimator = RttEstimator::default();
     }
 }
 

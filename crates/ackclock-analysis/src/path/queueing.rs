@@ -50,6 +50,8 @@ pub struct Queue {
     pub busy: f64,
     /// Bytes that come without being delayed.
     pub burst: Option<Estimate>,
+    /// The greatest lateness of packets behind the queue while it was busy: what was held back then comes as a burst.
+    pub latest_s: f64,
     /// Bytes beyond the rate at which it drops, if there is such a number.
     pub depth: Option<Estimate>,
 }
@@ -89,6 +91,11 @@ impl Delays {
         delays.in_order();
         delays.base_s = least.unwrap_or(0) as f64 * 1e-9;
         delays
+    }
+
+    /// The packets were captured behind the queue.
+    pub fn is_behind(&self) -> bool {
+        self.behind
     }
 
     fn len(&self) -> usize {
@@ -198,6 +205,7 @@ impl Delays {
             steady: seconds(&mut windows.iter().filter(like)) / all_s,
             busy: (all_s / self.active_s()).min(1.0),
             burst,
+            latest_s: self.latest_s(trace, rate.value),
             depth: self.depth(trace, rate.value, burst.map_or(0.0, |burst| burst.value)),
         })
     }
@@ -232,6 +240,29 @@ impl Delays {
             .filter(|(pause, rtt)| *pause < 4.0 * **rtt)
             .map(|(pause, _)| pause)
             .sum()
+    }
+
+    /// Return by how much a packet came later behind a busy queue than its rate explains, at most; 0 before the queue.
+    fn latest_s(&self, trace: &Trace, rate: f64) -> f64 {
+        if !self.behind {
+            return 0.0;
+        }
+        let (mut latest_s, mut sample) = (0.0_f64, 0);
+        for place in 1..trace.len() {
+            let time_s = trace.time_s[place];
+            while sample + 1 < self.len() && self.time_s[sample] < time_s {
+                sample += 1;
+            }
+            let gap_s = time_s - trace.time_s[place - 1];
+            if self
+                .queued_s
+                .get(sample)
+                .is_some_and(|&queued_s| queued_s > gap_s)
+            {
+                latest_s = latest_s.max(gap_s - trace.bytes[place] / rate);
+            }
+        }
+        latest_s
     }
 
     /// Return the burst that passes undelayed at the start of a busy period, if the rate is known well enough.

@@ -36,6 +36,7 @@ LIMITS = {
     "slow_start": "slow start",
     "bottleneck": "own queue",
     "shared_bottleneck": "full link",
+    "send_buffer": "send buffer",
 }
 
 

@@ -38,7 +38,7 @@ class _Cause(Protocol):
 
 
 class _Finding(Protocol):
-    """A finding: see `ackclock.capture.diagnosis.Finding`."""
+    """A finding: see `ackclock.capture.findings.Finding`."""
 
     @property
     def sentence(self) -> str: ...

@@ -12,6 +12,10 @@ const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
 /// The pipe counts as rising after so many groups of rounds in a row without a decrease.
 const RISING: u32 = 3;
+/// A pipe has a ceiling if it does not rise above it for so many rounds.
+const CEILING_ROUNDS: u32 = 8;
+/// It is near its ceiling if less than this part (1/8) and a segment is missing.
+const NEAR_CEILING: u64 = 8;
 /// Segments that tell a rate.
 const STEADY_SENDS: u32 = 12;
 /// Segments that suffice to compare with a known rate.
@@ -157,5 +161,34 @@ impl PipeGrowth {
 
     pub(super) fn is_rising(&self) -> bool {
         self.times >= RISING
+    }
+}
+
+/// The most that was ever under way, and whether the pipe comes back to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PipeCeiling {
+    bytes: u64,
+    /// Rounds since it rose, and those among them that came near it.
+    rounds: u32,
+    near: u32,
+}
+
+impl PipeCeiling {
+    pub(super) fn round(&mut self, pipe_bytes: u64, mss: u32) {
+        if pipe_bytes > self.bytes + u64::from(mss) {
+            *self = Self {
+                bytes: pipe_bytes,
+                ..Self::default()
+            };
+            return;
+        }
+        self.rounds += 1;
+        self.near +=
+            u32::from(pipe_bytes + u64::from(mss) >= self.bytes - self.bytes / NEAR_CEILING);
+    }
+
+    /// The pipe reaches it in most rounds, and does not rise above it.
+    pub(super) fn holds(&self) -> bool {
+        self.rounds >= CEILING_ROUNDS && 2 * self.near > self.rounds
     }
 }

@@ -239,15 +239,17 @@ impl SenderView {
             self.limits.capacity.interrupted();
         }
         let was_shut = self.is_shut();
-        if let Some(window_bytes) = ack.window_bytes {
-            self.window_bytes = Some(window_bytes);
-            self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
-            let edge = self.edge.unwrap_or(0).max(position + window_bytes);
-            if self.edge != Some(edge) {
-                self.edge_before = self.edge.filter(|_| !was_shut);
-                self.edge = Some(edge);
-            }
+        self.window_bytes = ack.window_bytes;
+        self.limits.is_window_unknown = ack.window_bytes.is_none();
+        self.max_window_bytes = Some(ack.max_window_bytes);
+        let window_bytes = ack.window_bytes.unwrap_or(0);
+        self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
+        let edge = self.edge.unwrap_or(0).max(position + ack.max_window_bytes);
+        if self.edge != Some(edge) {
+            self.edge_before = self.edge.filter(|_| !was_shut);
+            self.edge = Some(edge);
         }
+        self.shut_while_empty |= self.empty_since_ns.is_some() && self.is_shut();
         let window = self.limits.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
         let room = room && !self.is_shut() && !self.recovery.within(self.snd_una);
@@ -286,7 +288,9 @@ impl SenderView {
             filled_ns: None,
         };
         let mut before_ns = None;
+        let mut fills_hole = false;
         while let Some(range) = self.board.take_acked(position) {
+            fills_hole |= !range.has_one_transmission();
             context.filled_ns = before_ns.and_then(|sent_ns| self.filled_by(sent_ns));
             self.newest_delivered_ns = self.newest_delivered_ns.max(range.last_ns);
             if let Some(tracer) = &mut self.tracer {
@@ -316,12 +320,14 @@ impl SenderView {
         self.recovery.advanced(position);
         if self.board.is_empty() {
             self.empty_since_ns = Some(now_ns);
+            self.shut_while_empty = false;
             self.queued = 0;
         }
         if self.is_collecting() {
             self.on_ack_event(before, now_ns);
         }
-        rtt
+        // What is acknowledged with a retransmission may have waited behind it: of many holes, SACK blocks tell a few.
+        rtt.filter(|_| !fills_hole)
     }
 
     /// Without SACK, what is acknowledged together with what filled a hole waited behind it, as many as duplicate
@@ -337,6 +343,10 @@ impl SenderView {
     fn report_delivered(&mut self, range: &SentRange, output: &mut Output) {
         let units = self.units(range.bytes);
         self.totals.fates[Fate::Delivered as usize] += u64::from(units);
+        if !range.not_captured {
+            let largest = self.totals.largest_delivered_bytes.max(range.bytes);
+            self.totals.largest_delivered_bytes = largest;
+        }
         self.totals.fate_bytes[Fate::Delivered as usize] += u64::from(range.bytes);
         if output.options.segments {
             let outcome = self.outcome(range, Fate::Delivered, 1.0);
@@ -345,7 +355,7 @@ impl SenderView {
     }
 
     fn on_duplicate_ack(&mut self, ack: &Ack, now_ns: i64) {
-        let same_window = ack.window_bytes == self.window_bytes || ack.blocks > 0;
+        let same_window = Some(ack.max_window_bytes) == self.max_window_bytes || ack.blocks > 0;
         if ack.pure && !self.board.is_empty() && same_window {
             self.duplicate_acks += 1;
             self.totals.duplicate_acks += 1;

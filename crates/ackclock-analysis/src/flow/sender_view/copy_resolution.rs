@@ -16,8 +16,11 @@ use super::ack_alignment::Departure;
 use super::SenderView;
 use crate::flow::scoreboard::{SentRange, State, Transmission};
 use crate::output::{Output, SegmentOutcome, NOT_KEPT};
+use crate::series::Arrival;
 use crate::tables::{Fate, RetransmitCause, Vantage};
 
+/// A segment that is sent so often and never acknowledged does not fit through the path, or the path is gone.
+const STUCK_COPIES: usize = 3;
 /// The maximum number of pending ranges.
 const MAX_WAITING: usize = 4096;
 /// Bytes whose acknowledgement is in the capture before them: how long they may be late.
@@ -419,6 +422,12 @@ impl SenderView {
             return;
         };
         let last = copies.len() - 1;
+        if arrived.is_none() && copies.len() >= STUCK_COPIES {
+            self.totals.smallest_stuck_bytes = match self.totals.smallest_stuck_bytes {
+                0 => range.bytes,
+                known => known.min(range.bytes),
+            };
+        }
         for (number, copy) in copies.iter().enumerate() {
             let fate = match arrived {
                 Some(arrived) if number == arrived && range.late && number == 0 => Fate::Reordered,
@@ -455,7 +464,30 @@ impl SenderView {
         self.totals.fates[fate] += u64::from(outcome.units);
         if outcome.captured {
             self.totals.fate_bytes[fate] += u64::from(outcome.bytes);
+        } else if outcome.fate == Fate::LostBefore {
+            self.keep_lost_upstream(outcome, output);
         }
         output.outcome(outcome);
+    }
+
+    /// Keep the arrivals at the limiter of segments that it dropped before they could be captured.
+    fn keep_lost_upstream(&self, outcome: &SegmentOutcome, output: &mut Output) {
+        let Some(path) = self.path else {
+            return;
+        };
+        // In a burst, what a limiter drops follows what it let through.
+        let before = output.series.arrivals.get(outcome.arrival as usize);
+        let time_ns = before.map_or(outcome.time_ns, |arrival| arrival.time_ns);
+        let mut left = outcome.bytes;
+        while left > 0 {
+            let bytes = left.min(self.mss.max(1));
+            output.arrival(Arrival {
+                time_ns,
+                bytes: bytes + self.header_bytes,
+                path,
+                lost: true,
+            });
+            left -= bytes;
+        }
     }
 }

@@ -27,6 +27,16 @@ pub enum IpIdOrder {
     Older,
 }
 
+impl IpIdOrder {
+    /// The position of the next segment of the same super-segment.
+    pub fn following(self) -> Self {
+        match self {
+            Self::Next { .. } => Self::Next { missing: 0 },
+            other => other,
+        }
+    }
+}
+
 /// The identifications of an end's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IpIdCounter {

@@ -4,7 +4,7 @@ use ackclock_core::tcp::seq;
 
 use super::{Data, IpIdOrder, SenderView};
 use crate::flow::scoreboard::{SentRange, Transmission};
-use crate::output::{Output, SegmentOutcome};
+use crate::output::{Output, SegmentOutcome, NOT_KEPT};
 use crate::tables::{Fate, RetransmitCause, Vantage};
 
 /// Copies of an acknowledged range that are kept with it.
@@ -98,6 +98,7 @@ impl SenderView {
                 units: self.units(bytes),
                 number: self.number(from) as u64,
                 captured: true,
+                arrival: NOT_KEPT,
                 fate: Fate::Unresolved,
                 cause: RetransmitCause::Unknown,
                 confidence: 0.0,
@@ -114,11 +115,9 @@ impl SenderView {
         copy: &Transmission,
         output: &mut Output,
     ) {
-        let may_be_network_copy = self.vantage != Vantage::Sender;
+        // At the sender it is the capture that has a packet twice.
         let same = |identification: u32, tsval: u32| {
-            may_be_network_copy
-                && data.identification == Some(identification)
-                && data.tsval.is_none_or(|own| own == tsval)
+            data.identification == Some(identification) && data.tsval.is_none_or(|own| own == tsval)
         };
         let bytes = (end - data.start) as u32;
         let offset = data.start.saturating_sub(self.base);
@@ -130,6 +129,7 @@ impl SenderView {
             units: self.units(bytes),
             number: offset / u64::from(self.mss.max(1)),
             captured: true,
+            arrival: NOT_KEPT,
             fate: Fate::Spurious,
             cause: RetransmitCause::Unknown,
             confidence: 0.95,
@@ -216,7 +216,8 @@ impl SenderView {
             let same_tick = data.tsval.is_some_and(|own| own == range.tsval);
             let agrees = data.tsval.is_none() || same_tick;
             let guess = data.identification.is_none() && same_tick && self.too_soon(lag_ns);
-            let duplicate = (sure && agrees || guess) && !matches!(self.vantage, Vantage::Sender);
+            let guess = guess && self.vantage != Vantage::Sender;
+            let duplicate = sure && agrees || guess;
             let missed = range.copies.as_deref();
             let missed = missed.is_some_and(|copies| copies.iter().any(|copy| !copy.captured));
             return match (duplicate, missed && self.older(data, range.tsval)) {

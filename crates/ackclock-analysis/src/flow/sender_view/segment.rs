@@ -27,11 +27,9 @@ pub struct Data {
 }
 
 impl Data {
-    /// Return the bytes on an Ethernet wire as `packets` packets, whose headers an offload merged.
-    pub(super) fn wire_bytes(&self, packets: u32) -> u32 {
-        let header_bytes = self.packet_bytes.saturating_sub(self.bytes) + ETHERNET_BYTES;
-        self.bytes
-            .saturating_add(header_bytes.saturating_mul(packets))
+    /// Return the bytes on an Ethernet wire.
+    pub(super) fn wire_bytes(&self) -> u32 {
+        self.packet_bytes.saturating_add(ETHERNET_BYTES)
     }
 }
 
@@ -48,8 +46,10 @@ pub struct Ack {
     pub blocks: u8,
     /// The DSACK block (RFC 2883).
     pub dsack: Option<(u64, u64)>,
-    /// The receiver's window, scaled.
+    /// The receiver's window, scaled, if the scale is known.
     pub window_bytes: Option<u64>,
+    /// The window, or the largest that it can be.
+    pub max_window_bytes: u64,
     /// Its TSval and TSecr.
     pub timestamps: Option<(u32, u32)>,
     /// It carries no data.

@@ -260,7 +260,7 @@ impl SenderView {
                 copies: None,
                 bytes: (until - self.snd_nxt) as u32,
                 tsval,
-                arrival: NOT_KEPT,
+                arrival: self.last_arrival,
                 identification: 0,
                 state: State::InFlight,
                 not_captured: true,

@@ -1,0 +1,377 @@
+"""Findings of a diagnosis: sentences with their evidence, and what to do next.
+
+Each function looks at one kind of evidence in the analysis of a capture. `diagnosis` weighs what they cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ackclock.capture.analysis import depth_of, rate_of
+from ackclock.dataset.tables import CLOCK_GAPS
+from ackclock.figures import numbers
+
+#: A cause is worth a word from this share of the time on, and of the capture's packets.
+WORTH, WORTH_OF_CAPTURE = 0.05, 1e-3
+
+
+#: Round trips on earth are shorter; by a geostationary satellite they take 0.55 s.
+LONG_RTT_S = 0.5
+
+
+#: An RTT under load that is so many times the smallest is a standing queue.
+BLOATED = 3.0
+
+
+class Cause(Enum):
+    """Root cause of a slow transfer, and the exit status of a verdict on it."""
+
+    NOTHING = ("nothing stands out", 0)
+    NETWORK = ("the network", 10)
+    HOST = ("the host", 11)
+    CAPTURE = ("the capture", 12)
+    SHAPER = ("a shaper or policer", 13)
+    RECEIVER = ("the receiver", 14)
+    APPLICATION = ("the application", 15)
+    UNDECIDED = ("undecided", 19)
+
+    def __init__(self, label: str, exit_status: int) -> None:
+        self.label = label
+        self.exit_status = exit_status
+
+    @property
+    def cost_label(self) -> str:
+        """Return what the share of time is attributed to."""
+        return "the path at full speed" if self is Cause.NOTHING else self.label
+
+
+#: Class of a stall → its cause.
+STALLS = {
+    "application": Cause.APPLICATION,
+    "receiver": Cause.RECEIVER,
+    "host": Cause.HOST,
+    "machine": Cause.HOST,
+    "timeout": Cause.NETWORK,
+    "tail_loss": Cause.NETWORK,
+    "double_retransmission": Cause.NETWORK,
+    "small_window": Cause.NETWORK,
+    "continuous_loss": Cause.NETWORK,
+    "ack_delay": Cause.NETWORK,
+    "handshake": Cause.NETWORK,
+    "capture_loss": Cause.CAPTURE,
+    **dict.fromkeys(CLOCK_GAPS, Cause.HOST),
+}
+
+
+#: Limit → its cause. A path that one flow fills is no fault: see `cause_on_path`.
+LIMITS = {
+    "application": Cause.APPLICATION,
+    "receiver": Cause.RECEIVER,
+    "cwnd": Cause.NETWORK,
+    "slow_start": Cause.NOTHING,
+    "bottleneck": Cause.NOTHING,
+    "shared_bottleneck": Cause.NETWORK,
+    "varying_bottleneck": Cause.NETWORK,
+    "unknown_window": Cause.UNDECIDED,
+    "send_buffer": Cause.HOST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence with its evidence; `share` of the time if it has one; `shown`, the figures that illustrate it."""
+
+    cause: Cause
+    sentence: str
+    evidence: Mapping[str, Any]
+    share: float | None = None
+    next: str = ""
+    shown: tuple[str, ...] = ()
+
+
+def summed(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """Return the sums of positive values by their keys."""
+    result: dict[Any, float] = {}
+    for key, value in pairs:
+        if value > 0:
+            result[key] = result.get(key, 0.0) + value
+    return result
+
+
+def cause_on_path(cause: Cause, name: str, path: Mapping[str, Any], bloat: float | None) -> Cause:
+    """Return the cause of a limit on this path: the shaper if there is one, the network for a standing queue."""
+    if path["limiter"] in ("policer", "shaper") and (cause is Cause.NETWORK or name == "bottleneck"):
+        return Cause.SHAPER
+    if name == "bottleneck" and bloat is not None and bloat >= BLOATED:
+        return Cause.NETWORK
+    return cause
+
+
+def no_data(analysis: Mapping[str, Any]) -> Finding:
+    """Return the finding that nothing can be explained."""
+    evidence = {"packets": analysis["packets"], "connections": analysis["connections"]}
+    if not analysis["connections"]:
+        then = "Look at the filter, if there is one, and at what was captured: TCP is what can be explained."
+        return Finding(Cause.UNDECIDED, "There is no connection to look at.", evidence, next=then)
+    sentence = "No connection carries data whose acknowledgements are seen."
+    return Finding(
+        Cause.UNDECIDED, sentence, evidence, next="Capture both directions, from before the connection opens."
+    )
+
+
+def one_flight(total_s: float) -> Finding:
+    """Return the finding that there is too little data; `total_s` is the time that it took, in seconds."""
+    sentence = "All data came within less than a round trip: that tells nothing of what limits it."
+    then = "Capture for longer, or a longer transfer."
+    return Finding(Cause.UNDECIDED, sentence, {"seconds": total_s}, next=then)
+
+
+#: Limit → the pictures that show it, where that is not only what limited.
+SHOWN = {
+    "receiver": ("limits", "pipe"),
+    "cwnd": ("limits", "pipe"),
+    "bottleneck": ("limits", "rtt"),
+    "shared_bottleneck": ("limits", "rtt"),
+    "varying_bottleneck": ("limits", "rtt"),
+    "send_buffer": ("limits", "pipe"),
+}
+
+
+#: Limit → what is said of it, and what to do next.
+LIMIT_ADVICE = {
+    "application": (
+        "For {share} of the time the sender's application had nothing to send.",
+        "Look at the application and at what it reads from, not at the network.",
+    ),
+    "receiver": (
+        "For {share} of the time the receive window was full: it is too small for this path, or is read too slowly.",
+        "Raise the receiver's buffer (net.ipv4.tcp_rmem), or see why its application reads slowly.",
+    ),
+    "cwnd": (
+        "For {share} of the time the congestion window limited the sender, and no queue was visible.",
+        "Losses keep the window small: find where they come from, or try another congestion control.",
+    ),
+    "slow_start": (
+        "{share} of the time went by in slow start.",
+        "Transfers are short for this round-trip time: fewer and longer connections would start less often.",
+    ),
+    "bottleneck": (
+        "For {share} of the time the flow filled a link by itself.",
+        "This is the path's capacity.",
+    ),
+    "shared_bottleneck": (
+        "For {share} of the time the flow shared a full link with others.",
+        "Look for what else uses the link.",
+    ),
+    "varying_bottleneck": (
+        "For {share} of the time packets waited in a queue that drained at no constant rate.",
+        "Others use the link, or its rate changes, as on radio: capture what else passes it.",
+    ),
+    "unknown_window": (
+        "For {share} of the time a window held the sender back, its own or the receiver's, whose scale is unknown.",
+        "Capture from before the connection opens: the SYN says how windows are scaled.",
+    ),
+    "send_buffer": (
+        "For {share} of the time as much was under way as the sender's buffer holds, and nothing was lost.",
+        "Raise the sender's buffer (SO_SNDBUF, net.ipv4.tcp_wmem), or leave it to the kernel to grow it.",
+    ),
+}
+
+
+#: Sentence for a full link that is a shaper's, or is taken for one behind a policer.
+LIMITED = dict.fromkeys(
+    ("bottleneck", "shared_bottleneck"), "For {share} of the time the flow had what the {limiter} let through."
+)
+
+
+#: Limits that are a link with a queue, and what is to be done if that stands.
+QUEUED = ("bottleneck", "shared_bottleneck", "varying_bottleneck")
+
+
+SHORTER = "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
+
+
+def of_limits(
+    limited_s: Mapping[str, float], total_s: float, path: Mapping[str, Any], bloat: float | None, *, timeouts: bool
+) -> Iterable[Finding]:
+    """Return a finding for each limit that took a share worth a word; `bloat` is the mean RTT over the least."""
+    for limit, value_s in limited_s.items():
+        share = value_s / total_s
+        if share < WORTH:
+            continue
+        sentence, then = LIMIT_ADVICE[limit]
+        cause = cause_on_path(LIMITS[limit], limit, path, bloat)
+        evidence: dict[str, Any] = {"limited": limit, "seconds": value_s}
+        if limit in QUEUED and bloat is not None:
+            evidence["rtt_ratio"] = bloat
+            if bloat >= BLOATED:
+                sentence += f" Its queue is standing: round trips take {bloat:.1f} times the shortest."
+                then = SHORTER if limit == "bottleneck" else f"{then} {SHORTER}"
+        if cause is Cause.SHAPER:
+            done = "dropped" if path["limiter"] == "policer" else "held back"
+            then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
+            sentence = LIMITED.get(limit, sentence)
+        elif limit == "slow_start" and timeouts:
+            then = "Each timeout begins it anew: find where packets are lost."
+        said = sentence.format(share=numbers.value(share, "share"), limiter=path["limiter"])
+        yield Finding(cause, said, evidence, share, then, SHOWN.get(limit, ("limits",)))
+
+
+#: Class of a stall → what is said of it, and what to do next.
+STALL_ADVICE = {
+    "application": (
+        "nothing was outstanding, and the {end}'s application was to speak",
+        "Look at the {end}'s application, and at what it waits for.",
+    ),
+    "receiver": ("the receive window was closed", "See why the receiving application does not read."),
+    "host": ("the sending host stalled while its clock went on", "Look at the host's scheduler, disks and CPU."),
+    "machine": (
+        "the machine was paused, and its clock with it",
+        "Ask whoever runs the hypervisor whether the machine was paused or moved.",
+    ),
+    "timeout": ("the retransmission timer had to expire", "Find where packets are lost."),
+    "tail_loss": ("the end of a flight was lost", "See that tail loss probes (RACK-TLP) are on."),
+    "double_retransmission": ("a retransmission was lost too", "See that RACK is on; find where packets are lost."),
+    "small_window": ("too few segments were in flight to reveal a loss", "Find where packets are lost."),
+    "continuous_loss": ("a whole window was lost", "Look for outages, and for a policer."),
+    "ack_delay": ("acknowledgements came late", "Look at the return path, and at the receiver's delayed ACKs."),
+    "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
+    "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
+    "scheduler": ("the host's log shows that it ran something else", "See what else runs on the host's CPUs."),
+    "steal": (
+        "the host's log shows that its hypervisor ran other guests",
+        "Ask whoever runs the hypervisor for CPU time.",
+    ),
+    "stop": (
+        "the host's log shows that its processes were stopped",
+        "See who stops them: a debugger, a cgroup's freezer.",
+    ),
+    "pause": (
+        "the host's log shows that its machine was paused",
+        "Ask whoever runs the hypervisor whether the machine was paused or moved.",
+    ),
+    "step": ("the host's log shows that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
+}
+
+
+#: Classes of stalls of which one end is the cause, which their sentences name.
+ENDS_STALLS = ("application",)
+
+
+#: Advice for a stall of no known class.
+UNKNOWN_STALL = "Capture at the sender, too: what it sent meanwhile is not to be seen here."
+
+
+def of_stalls(
+    flows: Iterable[Mapping[str, Any]],
+    stalled_s: Mapping[str, float],
+    total_s: float,
+    path: Mapping[str, Any],
+    bloat: float | None,
+) -> Iterable[Finding]:
+    """Return a finding for each class of stalls; `stalled_s` has their seconds, of `total_s` in all."""
+    stalls = [stall for flow in flows for stall in flow["stalls"]]
+    for name, value_s in stalled_s.items():
+        those = [stall for stall in stalls if stall["class"] == name]
+        longest_s = max(stall["duration_s"] for stall in those)
+        count = len(those)
+        words, then = STALL_ADVICE.get(name, ("the cause is unknown", UNKNOWN_STALL))
+        if name in ENDS_STALLS:
+            end_s = summed((stall["sender"], stall["duration_s"]) for stall in those)
+            end = max(end_s, key=lambda end: end_s[end])
+            words, then = words.format(end=end), then.format(end=end)
+        often = "one stall" if count == 1 else f"{count} stalls"
+        sentence = f"{numbers.value(value_s / total_s, 'share')} of the time went into {often}: {words}."
+        cause = cause_on_path(STALLS.get(name, Cause.UNDECIDED), name, path, bloat)
+        evidence = {"class": name, "count": count, "seconds": value_s, "longest_s": longest_s}
+        yield Finding(cause, sentence, evidence, value_s / total_s, then, ("stalls", "sequence"))
+
+
+def of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
+    """Return the finding of a policer or shaper on the path, if there is one."""
+    if path["limiter"] not in ("policer", "shaper"):
+        return
+    does = "drops what exceeds" if path["limiter"] == "policer" else "holds back what exceeds"
+    burst = f", after a burst of {depth_of(path)}" if path["depth_bytes"] else ""
+    sentence = f"A {path['limiter']} {does} {rate_of(path)}{burst}."
+    evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
+    then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
+    yield Finding(Cause.SHAPER, sentence, evidence, next=then, shown=("level", "rtt"))
+
+
+def of_distance(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of a path whose round trips are long without any load."""
+    known_s = [min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0) for flow in flows]
+    rtt_s = max(known_s, default=0.0)
+    if rtt_s >= LONG_RTT_S:
+        sentence = f"A round trip takes {numbers.value(rtt_s, 's')} at least, whatever is sent."
+        then = "Look for a satellite or radio link, a detour, or a queue that others keep full; send in fewer turns."
+        yield Finding(Cause.NETWORK, sentence, {"rtt_s": rtt_s}, next=then, shown=("rtt",))
+
+
+def of_nagle(flows: Sequence[Mapping[str, Any]], total_s: float) -> Iterable[Finding]:
+    """Return the finding of small segments that waited for delayed ACKs (RFC 896, RFC 1122 section 4.2.3.4)."""
+    waits = sum(flow["nagle"]["waits"] for flow in flows)
+    waited_s = sum(flow["nagle"]["seconds"] for flow in flows)
+    share = waited_s / total_s
+    if waits and share >= WORTH:
+        each = numbers.value(waited_s / waits, "s")
+        sentence = (
+            f"For {numbers.value(min(share, 1.0), 'share')} of the time a small segment waited for a delayed ACK, "
+            f"{waits:,} times {each}: Nagle's algorithm against delayed ACKs."
+        )
+        then = "Write each message at once, or set TCP_NODELAY at its sender."
+        yield Finding(Cause.APPLICATION, sentence, {"waits": waits, "seconds": waited_s}, min(share, 1.0), then)
+
+
+def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of an MTU black hole: what is larger than a size never arrives (RFC 2923 section 2.1)."""
+    sizes = [flow["too_large_bytes"] for flow in flows if flow["too_large_bytes"] is not None]
+    if sizes:
+        sentence = (
+            f"Segments of {min(sizes):,} bytes and more were sent again and again and never arrived; smaller ones did: "
+            "an MTU black hole."
+        )
+        then = "Let ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
+        yield Finding(Cause.NETWORK, sentence, {"too_large_bytes": min(sizes)}, next=then, shown=("sequence",))
+
+
+def of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of lost and retransmitted segments, if there are any."""
+    lost = repaired = timeouts = spurious = 0
+    for flow in flows:
+        lost += flow["segments_lost"] or 0
+        repaired += sum(flow["retransmissions"].values())
+        timeouts += flow["retransmissions"]["timeout"]
+        spurious += flow["retransmissions"]["spurious"]
+    if repaired or lost:
+        sentence = (
+            f"{lost:,} segments were lost; {repaired:,} were retransmitted, {timeouts:,} of them after a timeout and "
+            f"{spurious:,} spuriously."
+        )
+        evidence = {"segments_lost": lost, "retransmissions": repaired, "timeout": timeouts, "spurious": spurious}
+        yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
+
+
+def of_capture(analysis: Mapping[str, Any]) -> Iterable[Finding]:
+    """Return the findings of faults of the capture itself: its clock, packets that it has twice or lacks."""
+    steps = analysis["clock_steps"]
+    if steps["count"]:
+        times = "once" if steps["count"] == 1 else f"{steps['count']} times"
+        sentence = f"The capture's clock was set back {times}, by {numbers.value(steps['seconds'], 's')} in all."
+        then = "Let the clock be slewed (chrony, ntpd -x) while you capture: times before and behind do not compare."
+        yield Finding(Cause.CAPTURE, sentence, dict(steps), next=then)
+    copies = sum(flow["duplicates"] for flow in analysis["flows"] if flow["vantage"] == "sender")
+    if copies >= WORTH_OF_CAPTURE * analysis["packets"]:
+        sentence = f"The capture has {copies:,} segments twice: the copies are left out."
+        then = "A mirroring port that copies both directions, or two interfaces, give each packet twice: mirror one."
+        yield Finding(Cause.CAPTURE, sentence, {"duplicates": copies}, next=then)
+    loss = analysis["capture_loss"]
+    if loss["share"] is not None and loss["share"] >= WORTH_OF_CAPTURE:
+        share = numbers.value(loss["share"], "share")
+        sentence = f"The capture lacks {share} of the data segments that arrived: the capture itself dropped them."
+        then = "Capture fewer bytes per packet (snaplen 96), with a larger buffer (tcpdump -B), or to a faster disk."
+        yield Finding(Cause.CAPTURE, sentence, dict(loss), next=then, shown=("sequence",))
