@@ -35,6 +35,33 @@ To try the first and the last yourself, save the scenario as `policer.toml`. `ac
 capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, which `ackclock doctor` can examine.
 """
 
+#: The last section of the page.
+VERDICT = """
+## How the verdict is reached
+
+Each cause has evidence of its own. Of what was found, the cause that took most of the time is the verdict; a capture that
+lost a tenth of its packets, or whose clock was set back, is named first.
+
+1. **The handshake**: SYNs that were retransmitted or never answered. One that was sent once and answered late only
+   says that the path is long.
+2. **The capture**: a clock that was set back, packets that the capture has twice (the same IP identification) or lacks.
+3. **The receiver**: a window that is closed, or has no room for another segment. A pure ACK that opens the window ends
+   the *receiver's* stall. If the capture does not have the handshake, the windows have no certain size: without
+   losses the verdict is then "undecided".
+4. **The sending host**: a machine or process that stood still; and a send buffer (`SO_SNDBUF`): for eight round trips
+   and more the same number of bytes is under way at most, though nothing was lost, no queue stays and the link has
+   room.
+5. **The application**, and whose: the pipe runs empty before more is sent, or flights end in a segment that is not
+   full. Small segments that wait for delayed ACKs are counted (Nagle's algorithm).
+6. **The path**: losses, sizes that never arrive (MTU), policers and shapers, a queue and its rate. Flows share a link
+   only with others in the capture; one flow alone fills a link of a constant rate, or waits in a queue that drains at no
+   constant rate.
+
+A cause is worth a word from 5 % of the time on, and from a quarter of what the path took at full speed. Where packets
+of less than a round trip are all there is, or where only a stall is seen whose cause cannot be told, the verdict is
+"undecided" with what to capture next. `benchmarks/scoreboard/live.py` compares verdicts with truth.
+"""
+
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.
 CASES = {
     "policer": (
@@ -134,7 +161,7 @@ def main() -> None:
                 f"\n## {heading}\n\n{before}\n\n```toml\n{scenario}```\n\n```console\n$ ackclock doctor {name}.pcap\n"
             )
             text += f"{doctor_output(found)}```\n\n![{caption}](../assets/{picture})\n\n*{caption}*\n"
-    (DOCS / "guides" / "doctor.md").write_text(text, encoding="utf-8")
+    (DOCS / "guides" / "doctor.md").write_text(text + VERDICT, encoding="utf-8")
 
 
 def made(place: Path, scenario: str, *, stalls: bool) -> Path:

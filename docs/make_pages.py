@@ -233,8 +233,8 @@ def count_opening(lines: list[str]) -> int:
 SCENARIO_TABLES = {
     "The file": "",
     **{f'`[network]`, `topology = "{name}"`': table.__name__ for name, table in TOPOLOGIES.items()},
-    "`[network.down]`, `[network.up]` of `asymmetric`": "Side",
-    "`[[network.branches]]`, `[network.trunk]` of `y`": "Leg",
+    "`[network.down]`, `[network.up]` of `asymmetric`": "LinkTable",
+    "`[[network.branches]]`, `[network.trunk]` of `y`": "LinkTable",
     "`[[network.nodes]]` of `graph`": "Node",
     "`[[network.links]]` of `graph`": "Edge",
     "`[[network.hosts]]` of `testbed`": "Host",

@@ -1,0 +1,81 @@
+"""Verdicts of `ackclock doctor` on captures of live kernels whose causes were imposed.
+
+    python benchmarks/scoreboard/live.py FOLDER [--wrong]
+
+`FOLDER` has captures and a `truth.json`: by the name of a scenario its `verdict`, what is right as well (`also`,
+`also_at` by vantage point), the `files` by vantage point, what was lost (`seen`), and what is `known` of the path:
+`rate_mbit` of IP packets, `limiter` and `depth_bytes`. Losses count as exact if the captured data was lost as often as
+the path dropped it; a rate is right within 5 %, a depth within 10 %. `--wrong` lists the captures that are not right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ackclock import capture
+from ackclock.capture.diagnosis import diagnose
+
+#: Ethernet frames are larger than their IP packets by this factor.
+FRAMES = 1514 / 1496
+
+#: Relative errors within which a rate and a depth are right.
+RATE, DEPTH = 0.05, 0.1
+
+
+def main() -> None:
+    """Prints the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--wrong", action="store_true", help="list the captures whose verdict is not right")
+    given = parser.parse_args()
+    counts: Counter[str] = Counter()
+    for name, truth in json.loads((given.folder / "truth.json").read_text("utf-8")).items():
+        for vantage, file in truth["files"].items():
+            analysis = capture.read([given.folder / file]).analysis
+            verdict = diagnose(analysis).verdict.name.lower()
+            outcome = _outcome(verdict, vantage, truth)
+            counts[f"verdict {outcome}"] += 1
+            if given.wrong and outcome != "right":
+                print(f"{name} {vantage}: {verdict}; expected {truth['verdict']}")
+            if truth.get("capture_lost") is None:
+                counts[f"losses {_is_exact(analysis, truth)}"] += 1
+            for quantity, is_right in _of_path(analysis["path"], truth.get("known") or {}):
+                counts[f"{quantity} {'right' if is_right else 'wrong'}"] += 1
+    for what, count in sorted(counts.items()):
+        print(f"{what:24} {count:5}")
+
+
+def _outcome(verdict: str, vantage: str, truth: Mapping[str, Any]) -> str:
+    right = {truth["verdict"], *(truth.get("also") or ()), *((truth.get("also_at") or {}).get(vantage) or ())}
+    if verdict in right:
+        return "right"
+    return "undecided" if verdict == "undecided" else "wrong"
+
+
+def _is_exact(analysis: Mapping[str, Any], truth: Mapping[str, Any]) -> str:
+    lost = sum(flow["segments_lost"] for flow in analysis["flows"])
+    dropped = truth["seen"]["lost_data"] + (truth["seen"].get("lost_of_requests") or 0)
+    return "exact" if lost == dropped else "other"
+
+
+def _of_path(path: Mapping[str, Any], known: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    outcomes = []
+    if "rate_mbit" in known:
+        expected_bps = known["rate_mbit"] * 1e6 * FRAMES
+        rate_bps = path["rate_bps"]
+        outcomes.append(("rate", rate_bps is not None and abs(rate_bps / expected_bps - 1) <= RATE))
+    if known.get("limiter") == "policer":
+        depth_bytes = path["depth_bytes"]
+        outcomes.append(("depth", depth_bytes is not None and abs(depth_bytes / known["depth_bytes"] - 1) <= DEPTH))
+    if "limiter" in known:
+        outcomes.append(("limiter", path["limiter"] == known["limiter"]))
+    return outcomes
+
+
+if __name__ == "__main__":
+    main()
