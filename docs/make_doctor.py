@@ -39,7 +39,7 @@ capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, w
 VERDICT = """
 ## How the verdict is reached
 
-Each cause has evidence of its own. Of what was found, the cause that took most of the time is the verdict; a capture that
+Each cause has separate evidence. Of what was found, the cause that took most of the time is the verdict; a capture that
 lost a tenth of its packets, or whose clock was set back, is named first.
 
 1. **The handshake**: SYNs that were retransmitted or never answered. One that was sent once and answered late only
@@ -54,8 +54,8 @@ lost a tenth of its packets, or whose clock was set back, is named first.
 5. **The application**, and whose: the pipe runs empty before more is sent, or flights end in a segment that is not
    full. Small segments that wait for delayed ACKs are counted (Nagle's algorithm).
 6. **The path**: losses, sizes that never arrive (MTU), policers and shapers, a queue and its rate. Flows share a link
-   only with others in the capture; one flow alone fills a link of a constant rate, or waits in a queue that drains at no
-   constant rate.
+   only with others in the capture; one flow alone fills a link of a constant rate, or waits in a queue that drains at
+   no constant rate.
 
 A cause is worth a word from 5 % of the time on, and from a quarter of what the path took at full speed. Where packets
 of less than a round trip are all there is, or where only a stall is seen whose cause cannot be told, the verdict is
