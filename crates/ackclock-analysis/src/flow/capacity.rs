@@ -4,11 +4,11 @@
 //!
 //! Deviations: trains are what a flow sends anyway, and count if their packets waited. What others send in between makes
 //! a train slower, and what a host or a link holds back for milliseconds makes the trains behind it as fast as memory: so
-//! the rate is the median of the latest trains, which of a link with others' packets is what they leave.
+//! the rate is the greatest median of so many trains in a row that a few of either kind do not matter.
 
 /// Segments of a train: with delayed acknowledgements, two acknowledgements behind the one that it begins with.
 const TRAIN: u64 = 4;
-/// The number of latest trains that are kept; their median is the rate.
+/// The number of trains in a row of which the median is taken.
 const KEPT: usize = 15;
 /// Fewer are no evidence.
 const MIN_TRAINS: usize = 4;
@@ -118,12 +118,13 @@ impl Train {
     }
 }
 
-/// The latest of rates.
+/// The latest of rates, and the greatest median that there was.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latest {
     bps: [f32; KEPT],
     next: usize,
     count: usize,
+    greatest: f32,
 }
 
 impl Latest {
@@ -131,13 +132,20 @@ impl Latest {
         self.bps[self.next] = bps;
         self.next = (self.next + 1) % KEPT;
         self.count = (self.count + 1).min(KEPT);
+        if self.count == KEPT && self.next == 0 {
+            self.greatest = self.greatest.max(self.median());
+        }
     }
 
-    fn bps(&self) -> Option<f64> {
+    fn median(&self) -> f32 {
         let mut known = self.bps;
         let known = &mut known[..self.count];
         known.sort_by(f32::total_cmp);
-        (self.count >= MIN_TRAINS).then(|| f64::from(known[self.count / 2]))
+        known[self.count / 2]
+    }
+
+    fn bps(&self) -> Option<f64> {
+        (self.count >= MIN_TRAINS).then(|| f64::from(self.median().max(self.greatest)))
     }
 }
 
