@@ -146,8 +146,9 @@ def functions(text, trait):
 def test_the_rust_file_has_the_functions_of_an_existing_one(family, checkout):
     new(family, "mine", "--checkout", checkout)
     trait = TRAITS[family.command]
-    existing = (ROOT / family.sources / EXISTING[family.command]).read_text()
-    assert functions((checkout / family.sources / "mine.rs").read_text(), trait) == functions(existing, trait)
+    existing = functions((ROOT / family.sources / EXISTING[family.command]).read_text(), trait)
+    required = [signature for signature in existing if "fn is_fifo(" not in signature]  # only a FIFO says so
+    assert functions((checkout / family.sources / "mine.rs").read_text(), trait) == required
 
 
 @pytest.mark.oracle

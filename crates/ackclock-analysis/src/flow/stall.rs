@@ -372,13 +372,11 @@ impl OpenStall {
                 None
             }
             // Whoever hears nothing for so long sends again: an acknowledgement came that the capture does not have.
-            Evidence::Pending if self.gap_ns > super::MAX_UNSEEN_NS => {
-                Some(if segment.payload_bytes > 0 {
-                    self.sender = from;
-                    Stall::Application
-                } else {
-                    Stall::Unknown
-                })
+            Evidence::Pending
+                if self.gap_ns > super::MAX_UNSEEN_NS && segment.payload_bytes > 0 =>
+            {
+                self.sender = from;
+                Some(Stall::Application)
             }
             Evidence::Pending => Some(Stall::AckDelay),
         }
@@ -413,8 +411,8 @@ impl OpenStall {
         }
         if !is_at_sender && self.has_ip_id_gap(segment) {
             // Of a silence that outlasts timers, other connections of the host may have used the numbers.
-            let is_short = self.gap_ns <= super::MAX_UNSEEN_NS;
-            return Some(if is_short {
+            let is_own = connection.directions[self.sender].ip_id.is_of_connection();
+            return Some(if is_own || self.gap_ns <= super::MAX_UNSEEN_NS {
                 Stall::Timeout
             } else {
                 Stall::Unknown

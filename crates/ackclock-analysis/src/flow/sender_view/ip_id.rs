@@ -2,6 +2,8 @@
 
 /// A sender counts its packets if the identifications of so many agree with the sequence numbers.
 const MIN_AGREEMENTS: u32 = 8;
+/// A counter that numbers so many packets of a connection for each gap counts no others'.
+const MIN_OWN: u32 = 100;
 /// Minimum ratio of identifications that agree to those that do not.
 const MIN_RATIO: u32 = 3;
 /// Identifications less than this ahead of the expected one continue the sequence.
@@ -107,6 +109,11 @@ impl IpIdCounter {
         self.expected
             .filter(|_| self.run >= MIN_RUN && self.is_mostly_consistent())
             .map(u32::from)
+    }
+
+    /// So many packets were numbered, with so few gaps, that the counter is this connection's and not its host's.
+    pub fn is_of_connection(&self) -> bool {
+        self.agreed >= MIN_OWN * (1 + self.others)
     }
 
     #[inline]
