@@ -111,7 +111,7 @@ impl IpIdCounter {
             .map(u32::from)
     }
 
-    /// So many packets were numbered, with so few gaps, that the counter is this connection's and not its host's.
+    /// Return true if the counter is this connection's and not its host's: it numbered many packets for each gap.
     pub fn is_of_connection(&self) -> bool {
         self.agreed >= MIN_OWN * (1 + self.others)
     }
