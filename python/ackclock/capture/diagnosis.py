@@ -7,7 +7,7 @@ full speed costs nothing that could be won elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +27,8 @@ from ackclock.capture.findings import (
     of_nagle,
     of_sizes,
     of_stalls,
-    one_flight,
     summed,
+    too_little_data,
 )
 
 #: A cause is not worth a word beside a path at full speed that has so many times its share.
@@ -106,18 +106,9 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
     path, loss = analysis["path"], analysis["capture_loss"]["share"]
     stalled_s = summed((name, value) for flow in flows for name, value in flow.stalled_s.items())
     total_s = sum(flow.span_s for flow in flows)
-    named: dict[str, str] = {}
-    alone = _is_single_flow(analysis)
-    if _apart(analysis) or (alone and path["rate_bps"] is not None):
-        named["shared_bottleneck"] = "bottleneck"
-    elif _varies(path):
-        named |= dict.fromkeys(("bottleneck", "shared_bottleneck"), "varying_bottleneck")
-    elif alone:
-        named["shared_bottleneck"] = "varying_bottleneck"
-    if _takes_all(path, flows, total_s - sum(stalled_s.values())):
-        named |= dict.fromkeys(("application", "cwnd"), "bottleneck")
+    limit_on_path = _limits_on_path(analysis, flows, total_s - sum(stalled_s.values()))
     limited_s = summed(
-        ("unknown_window" if flow.is_unknown(limit, path) else named.get(limit, limit), value)
+        ("unknown_window" if flow.is_unknown(limit, path) else limit_on_path.get(limit, limit), value)
         for flow in flows
         for limit, value in flow.limited_s.items()
     )
@@ -140,11 +131,27 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
     verdict = Cause.CAPTURE if _is_clock_wrong(analysis, total_s) else _verdict(costs, loss)
     if not stalled_s and total_s < max((flow.rtt_min_s or 0.0 for flow in flows), default=0.0):
         verdict = Cause.UNDECIDED
-        findings = [one_flight(total_s), *findings]
+        findings = [too_little_data(total_s), *findings]
     long = list(of_distance(analysis["flows"]))
     if long and verdict in (Cause.NOTHING, Cause.UNDECIDED):
         verdict = Cause.NETWORK
     return Diagnosis(verdict, costs, (*of_limiter(path), *long, *findings))
+
+
+def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_s: float) -> dict[str, str]:
+    """Return limits of round trips that are others in view of the path and of all flows; `active_s` without stalls."""
+    path = analysis["path"]
+    limits: dict[str, str] = {}
+    is_single = _is_single_flow(analysis)
+    if _are_faster_than_link(analysis) or (is_single and path["rate_bps"] is not None):
+        limits["shared_bottleneck"] = "bottleneck"
+    elif _varies(path):
+        limits |= dict.fromkeys(("bottleneck", "shared_bottleneck"), "varying_bottleneck")
+    elif is_single:
+        limits["shared_bottleneck"] = "varying_bottleneck"
+    if _takes_all(path, flows, active_s):
+        limits |= dict.fromkeys(("application", "cwnd"), "bottleneck")
+    return limits
 
 
 def _is_clock_wrong(analysis: Mapping[str, Any], total_s: float) -> bool:
@@ -200,7 +207,7 @@ def _take(left_s: dict[str, float], name: str, silent_s: float) -> float:
     return silent_s
 
 
-def _apart(analysis: Mapping[str, Any]) -> bool:
+def _are_faster_than_link(analysis: Mapping[str, Any]) -> bool:
     """Return True if the flows together are faster than the path's link, so that they cannot share it."""
     rate_bps = analysis["path"]["rate_bps"]
     return any(rate_bps and _aggregate_bps(analysis["flows"], end) > FASTER * rate_bps for end in ("client", "server"))

@@ -122,9 +122,9 @@ def no_data(analysis: Mapping[str, Any]) -> Finding:
     )
 
 
-def one_flight(total_s: float) -> Finding:
+def too_little_data(total_s: float) -> Finding:
     """Return the finding that there is too little data; `total_s` is the time that it took, in seconds."""
-    sentence = "All data came within less than a round trip: that tells nothing of what limits it."
+    sentence = "All data passed within one round trip: too little to tell what limits the transfer."
     then = "Capture for longer, or a longer transfer."
     return Finding(Cause.UNDECIDED, sentence, {"seconds": total_s}, next=then)
 
@@ -167,15 +167,16 @@ LIMIT_ADVICE = {
         "Look for what else uses the link.",
     ),
     "varying_bottleneck": (
-        "For {share} of the time packets waited in a queue that drained at no constant rate.",
+        "For {share} of the time packets waited in a queue that drained at a varying rate.",
         "Others use the link, or its rate changes, as on radio: capture what else passes it.",
     ),
     "unknown_window": (
-        "For {share} of the time a window held the sender back, its own or the receiver's, whose scale is unknown.",
-        "Capture from before the connection opens: the SYN says how windows are scaled.",
+        "For {share} of the time a window limited the sender: the congestion window or the receive window, whose "
+        "scale is unknown.",
+        "Capture from before the connection opens: the SYN has the window scale.",
     ),
     "send_buffer": (
-        "For {share} of the time as much was under way as the sender's buffer holds, and nothing was lost.",
+        "For {share} of the time the data in flight did not grow, as with a full send buffer, and nothing was lost.",
         "Raise the sender's buffer (SO_SNDBUF, net.ipv4.tcp_wmem), or leave it to the kernel to grow it.",
     ),
 }
@@ -223,7 +224,7 @@ def of_limits(
 #: Class of a stall → what is said of it, and what to do next.
 STALL_ADVICE = {
     "application": (
-        "nothing was outstanding, and the {end}'s application was to speak",
+        "nothing was outstanding, and the {end}'s application sent nothing",
         "Look at the {end}'s application, and at what it waits for.",
     ),
     "receiver": ("the receive window was closed", "See why the receiving application does not read."),
@@ -262,7 +263,7 @@ ENDS_STALLS = ("application",)
 
 
 #: Advice for a stall of no known class.
-UNKNOWN_STALL = "Capture at the sender, too: what it sent meanwhile is not to be seen here."
+UNKNOWN_STALL = "Capture at the sender too: what it sent meanwhile did not pass this point."
 
 
 def of_stalls(
@@ -307,8 +308,8 @@ def of_distance(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
     known_s = [min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0) for flow in flows]
     rtt_s = max(known_s, default=0.0)
     if rtt_s >= LONG_RTT_S:
-        sentence = f"A round trip takes {numbers.value(rtt_s, 's')} at least, whatever is sent."
-        then = "Look for a satellite or radio link, a detour, or a queue that others keep full; send in fewer turns."
+        sentence = f"A round trip takes at least {numbers.value(rtt_s, 's')}, even without load."
+        then = "Look for a satellite or radio link, a detour, or a queue that others keep full; use fewer round trips."
         yield Finding(Cause.NETWORK, sentence, {"rtt_s": rtt_s}, next=then, shown=("rtt",))
 
 
@@ -332,7 +333,7 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
     sizes = [flow["too_large_bytes"] for flow in flows if flow["too_large_bytes"] is not None]
     if sizes:
         sentence = (
-            f"Segments of {min(sizes):,} bytes and more were sent again and again and never arrived; smaller ones did: "
+            f"Segments of {min(sizes):,} bytes and more were retransmitted and never arrived, while smaller ones did: "
             "an MTU black hole."
         )
         then = "Let ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
@@ -362,12 +363,12 @@ def of_capture(analysis: Mapping[str, Any]) -> Iterable[Finding]:
     if steps["count"]:
         times = "once" if steps["count"] == 1 else f"{steps['count']} times"
         sentence = f"The capture's clock was set back {times}, by {numbers.value(steps['seconds'], 's')} in all."
-        then = "Let the clock be slewed (chrony, ntpd -x) while you capture: times before and behind do not compare."
+        then = "Slew the clock (chrony, ntpd -x) while you capture: times before and after a step do not compare."
         yield Finding(Cause.CAPTURE, sentence, dict(steps), next=then)
     copies = sum(flow["duplicates"] for flow in analysis["flows"] if flow["vantage"] == "sender")
     if copies >= WORTH_OF_CAPTURE * analysis["packets"]:
-        sentence = f"The capture has {copies:,} segments twice: the copies are left out."
-        then = "A mirroring port that copies both directions, or two interfaces, give each packet twice: mirror one."
+        sentence = f"The capture contains {copies:,} segments twice; the copies were ignored."
+        then = "A mirror (SPAN) port for both directions, or two interfaces, capture each packet twice: mirror one."
         yield Finding(Cause.CAPTURE, sentence, {"duplicates": copies}, next=then)
     loss = analysis["capture_loss"]
     if loss["share"] is not None and loss["share"] >= WORTH_OF_CAPTURE:

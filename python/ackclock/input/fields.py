@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -152,18 +153,18 @@ def check_one_given(expected: str = "", **values: object) -> None:
         raise fault(found, expected or f"one of {first} and {second}")
 
 
-class Reader:
+class Reader(ABC):
     """An annotation whose `read` checks a value and returns it as the scenario has it."""
 
     __slots__ = ()
 
+    @abstractmethod
     def read(self, value: object) -> Any:
         """Return the value as the scenario has it. Raises a fault."""
-        raise NotImplementedError
 
+    @abstractmethod
     def json_schema(self) -> dict[str, Any]:
         """The JSON Schema of what may be written."""
-        raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)

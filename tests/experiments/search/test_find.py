@@ -72,7 +72,7 @@ def test_the_same_search_has_the_same_result_after_any_interruptions():
 def test_one_run_of_a_cheap_engine_is_guess_enough_though_it_draws():
     question = search_question(LIMITS)
     assert engines.engine("fluid").is_stochastic(question.plan(0))
-    assert Surrogate(question).guess(0) is not None
+    assert Surrogate(question).first_place(0) is not None
 
 
 def test_runs_of_another_search_do_not_change_a_result():

@@ -132,34 +132,35 @@ def _search(evaluator: Evaluator, ends: dict[int, int | None]) -> None:
 def _end(evaluator: Evaluator, surrogate: Surrogate, row: int) -> int | None:
     """The first setting of a row that meets all needs, from the end that is looked for."""
     question = evaluator.question
-    place = first_feasible(question.row, lambda at: evaluator.evaluate(question.number(row, at)), surrogate.guess(row))
+    first = surrogate.first_place(row)
+    place = first_feasible(question.row, lambda at: evaluator.evaluate(question.number(row, at)), first)
     surrogate.learn(row, place)
     return None if place is None else question.number(row, place)
 
 
 @dataclass
 class Surrogate:
-    """Surrogate search: a cheap engine guesses where to evaluate first in a row.
+    """Surrogate search: a cheap engine predicts where to evaluate first in a row.
 
-    Each guess is corrected by how far the guesses before it were off.
+    Each prediction is corrected by the median error of those before it.
     """
 
     question: Question
-    off: list[int] = field(default_factory=list)
-    proposed: dict[int, int] = field(default_factory=dict)
+    errors: list[int] = field(default_factory=list)
+    predicted: dict[int, int] = field(default_factory=dict)
 
-    def guess(self, row: int) -> int | None:
-        """Return the index in a row of settings to evaluate first; None if no cheap engine has a guess."""
+    def first_place(self, row: int) -> int | None:
+        """Return the index in a row of settings to evaluate first; None if no cheap engine predicts one."""
         found = next((place for name in CHEAP if (place := self._value(name, row)) is not None), None)
         if found is None:
             return None
-        self.proposed[row] = found
-        return min(max(found + round(median(self.off or [0])), 1), self.question.row - 2)
+        self.predicted[row] = found
+        return min(max(found + round(median(self.errors or [0])), 1), self.question.row - 2)
 
     def learn(self, row: int, place: int | None) -> None:
-        """Record how far the guess was from the result."""
-        if place is not None and row in self.proposed:
-            self.off.append(place - self.proposed[row])
+        """Record the error of the prediction."""
+        if place is not None and row in self.predicted:
+            self.errors.append(place - self.predicted[row])
 
     def _value(self, engine: str, row: int) -> int | None:
         if engine == self.question.engine or self._is_unsupported(engine, row):
