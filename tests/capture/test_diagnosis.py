@@ -42,6 +42,7 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "duplicates": 0,
                 "nagle": {"waits": 0, "seconds": 0.0},
                 "too_large_bytes": None,
+                "refused": False,
                 "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
                 "limited": None,
                 "stalls": [],
@@ -176,6 +177,16 @@ def test_nagle_sizes_distance_and_faults_of_the_capture_have_findings():
     assert any("contains 100 segments twice" in finding.sentence for finding in diagnose(twice).findings)
     stepped = {**reported(limited=limited(bottleneck=1.0)), "clock_steps": {"count": 1, "seconds": 2.0}}
     assert diagnose(stepped).verdict is Cause.CAPTURE
+
+
+def test_without_round_trips_handshakes_and_timers_decide():
+    nothing = {"goodput_bps": None, "bytes": 0}
+    assert diagnose(reported(**nothing)).verdict is Cause.UNDECIDED
+    refused = diagnose(reported(**nothing, refused=True))
+    assert refused.verdict is Cause.HOST and "One connection was refused" in refused.findings[0].sentence
+    assert diagnose(reported(**nothing, handshake_s=0.9, rtt_min_s=None)).verdict is Cause.NETWORK
+    timeouts = {**dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0), "timeout": 5}
+    assert diagnose(reported(**nothing, retransmissions=timeouts)).verdict is Cause.NETWORK
 
 
 def test_a_window_of_unknown_scale_decides_nothing():

@@ -39,7 +39,9 @@ def row(flow: int, **more: object) -> dict[str, object]:
         "first_data_s": 0.1,
         "last_data_s": 1.0,
         **dict.fromkeys(COUNTS, 0),
-        **dict.fromkeys(("nagle_wait_s", "largest_delivered_bytes", "smallest_stuck_bytes")),
+        **dict.fromkeys(("nagle_wait_s", "largest_delivered_bytes", "smallest_stuck_bytes", "established_s")),
+        "opened": True,
+        "reset": False,
         **{f"limited_{limit}_s": 0.0 for limit in capture_analysis.LIMITS},
         **more,
     }
@@ -109,3 +111,16 @@ def test_capture_loss_is_a_share_of_what_arrived():
     rows = [row_of_vantage("sender", not_captured=5, data_segments=45), row_of_vantage("middle", data_segments=50)]
     assert capture_analysis.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
     assert capture_analysis.capture_loss([row_of_vantage("sender", data_segments=0)]) == {"packets": 0, "share": None}
+
+
+def test_sizes_that_never_arrive_are_known_by_what_did():
+    def too_large(**more):
+        (reported,) = capture_analysis.of_flows([row(0, **more)], [], {})
+        return reported["too_large_bytes"]
+
+    assert too_large(smallest_stuck_bytes=1448, largest_delivered_bytes=1000) == 1448
+    assert too_large(smallest_stuck_bytes=1448, largest_delivered_bytes=1448) is None
+    assert too_large(smallest_stuck_bytes=300, largest_delivered_bytes=200) is None
+    assert too_large(smallest_stuck_bytes=1448) == 1448  # the handshake passed
+    assert too_large(smallest_stuck_bytes=1448, handshake_s=None) is None
+    assert too_large(smallest_stuck_bytes=648) is None

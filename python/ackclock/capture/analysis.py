@@ -42,7 +42,16 @@ COLUMNS = (
     *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
-    *("duplicates", "nagle_waits", "nagle_wait_s", "largest_delivered_bytes", "smallest_stuck_bytes"),
+    *(
+        "opened",
+        "reset",
+        "established_s",
+        "duplicates",
+        "nagle_waits",
+        "nagle_wait_s",
+        "largest_delivered_bytes",
+        "smallest_stuck_bytes",
+    ),
     *RETRANSMISSIONS.values(),
     *(f"limited_{limit}_s" for limit in LIMITS),
 )
@@ -50,6 +59,9 @@ COLUMNS = (
 #: Every path passes the 576 bytes that IPv4 hosts must accept (RFC 1122 section 3.3.2): what is smaller and does not
 #: arrive is lost for another reason.
 MIN_TOO_LARGE = 536
+
+#: The same where no data passed at all: nearly every path passes 1,280 bytes, IPv6's minimum (RFC 8200 section 5).
+MIN_TOO_LARGE_ALONE = 1220
 
 #: Entry of an unknown path.
 NO_PATH: Mapping[str, Any] = {
@@ -121,6 +133,9 @@ def _connection(
             "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
         },
         "too_large_bytes": _too_large(directions),
+        "refused": bool(
+            main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
+        ),
         "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
         "limited": _limited(main),
         "stalls": stalls,
@@ -129,15 +144,17 @@ def _connection(
 
 
 def _too_large(directions: Iterable[Row]) -> int | None:
-    """Return the size from which on no segment passed, though smaller ones did: None without such segments."""
-    stuck = [
-        row["smallest_stuck_bytes"]
-        for row in directions
-        if row["smallest_stuck_bytes"] is not None
-        and row["smallest_stuck_bytes"] >= MIN_TOO_LARGE
-        and (row["largest_delivered_bytes"] or 0) < row["smallest_stuck_bytes"]
-    ]
-    return min(stuck, default=None)
+    """Return the size from which on no segment passed, though smaller packets did: None without such segments."""
+    return min((row["smallest_stuck_bytes"] for row in directions if _is_too_large(row)), default=None)
+
+
+def _is_too_large(row: Row) -> bool:
+    stuck_bytes, passed_bytes = row["smallest_stuck_bytes"], row["largest_delivered_bytes"]
+    if stuck_bytes is None:
+        return False
+    if passed_bytes is None:  # nothing passed but the handshake
+        return bool(row["handshake_s"] is not None and stuck_bytes >= MIN_TOO_LARGE_ALONE)
+    return bool(max(passed_bytes + 1, MIN_TOO_LARGE) <= stuck_bytes)
 
 
 def _retransmissions(directions: Sequence[Row], column: str) -> int:

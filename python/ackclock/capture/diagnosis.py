@@ -25,6 +25,7 @@ from ackclock.capture.findings import (
     of_limits,
     of_losses,
     of_nagle,
+    of_refusals,
     of_sizes,
     of_stalls,
     summed,
@@ -113,7 +114,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         for limit, value in flow.limited_s.items()
     )
     if not limited_s and not stalled_s:
-        return Diagnosis(Cause.UNDECIDED, {}, (no_data(analysis), *of_capture(analysis)))
+        return _without_round_trips(analysis)
     bloat = _bloat(flows)
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
     spent_s += [(STALLS.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
@@ -122,6 +123,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
     findings = [
         *of_limits(limited_s, total_s, path, bloat, timeouts=timeouts),
         *of_stalls(analysis["flows"], stalled_s, total_s, path, bloat),
+        *of_refusals(analysis["flows"]),
         *of_nagle(analysis["flows"], total_s),
         *of_sizes(analysis["flows"]),
         *of_losses(analysis["flows"]),
@@ -136,6 +138,21 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
     if long and verdict in (Cause.NOTHING, Cause.UNDECIDED):
         verdict = Cause.NETWORK
     return Diagnosis(verdict, costs, (*of_limiter(path), *long, *findings))
+
+
+def _without_round_trips(analysis: Mapping[str, Any]) -> Diagnosis:
+    """Return the diagnosis of a capture without a round trip of data: what the handshakes and timers tell."""
+    refused, long = list(of_refusals(analysis["flows"])), list(of_distance(analysis["flows"]))
+    timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
+    findings = [*refused, *long, *of_sizes(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
+    if refused:
+        verdict = Cause.HOST
+    elif long or timeouts:
+        verdict = Cause.NETWORK
+    else:
+        verdict = Cause.UNDECIDED
+        findings.insert(0, no_data(analysis))
+    return Diagnosis(verdict, {}, tuple(findings))
 
 
 def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_s: float) -> dict[str, str]:

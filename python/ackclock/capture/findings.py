@@ -313,6 +313,16 @@ def of_distance(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
         yield Finding(Cause.NETWORK, sentence, {"rtt_s": rtt_s}, next=then, shown=("rtt",))
 
 
+def of_refusals(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of connections whose SYN was answered by a reset (RFC 9293 section 3.10.7.1)."""
+    refused = sum(flow["refused"] for flow in flows)
+    if refused:
+        those = "One connection was" if refused == 1 else f"{refused:,} connections were"
+        sentence = f"{those} refused: a reset answered the SYN."
+        then = "See whether a server listens on that port, and whether a firewall rejects the connection."
+        yield Finding(Cause.HOST, sentence, {"refused": refused}, next=then)
+
+
 def of_nagle(flows: Sequence[Mapping[str, Any]], total_s: float) -> Iterable[Finding]:
     """Return the finding of small segments that waited for delayed ACKs (RFC 896, RFC 1122 section 4.2.3.4)."""
     waits = sum(flow["nagle"]["waits"] for flow in flows)
@@ -333,8 +343,8 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
     sizes = [flow["too_large_bytes"] for flow in flows if flow["too_large_bytes"] is not None]
     if sizes:
         sentence = (
-            f"Segments of {min(sizes):,} bytes and more were retransmitted and never arrived, while smaller ones did: "
-            "an MTU black hole."
+            f"Segments of {min(sizes):,} bytes and more were retransmitted and never arrived, while smaller packets "
+            "did: an MTU black hole."
         )
         then = "Let ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
         yield Finding(Cause.NETWORK, sentence, {"too_large_bytes": min(sizes)}, next=then, shown=("sequence",))
@@ -349,10 +359,7 @@ def of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
         timeouts += flow["retransmissions"]["timeout"]
         spurious += flow["retransmissions"]["spurious"]
     if repaired or lost:
-        sentence = (
-            f"{lost:,} segments were lost; {repaired:,} were retransmitted, {timeouts:,} of them after a timeout and "
-            f"{spurious:,} spuriously."
-        )
+        sentence = f"Segments lost: {lost:,}; retransmitted: {repaired:,} ({timeouts:,} after a timeout, {spurious:,} spurious)."
         evidence = {"segments_lost": lost, "retransmissions": repaired, "timeout": timeouts, "spurious": spurious}
         yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
 

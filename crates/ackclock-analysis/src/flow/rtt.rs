@@ -42,9 +42,11 @@ impl RttStats {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// In seconds; NaN without any.
+    /// In seconds; NaN without any, or if the capture's clock did not advance in one.
     pub fn min_s(&self) -> f64 {
-        self.min().map_or(f64::NAN, |min_ns| min_ns as f64 * 1e-9)
+        self.min()
+            .filter(|&min_ns| min_ns > 0)
+            .map_or(f64::NAN, |min_ns| min_ns as f64 * 1e-9)
     }
 
     /// The mean, in seconds; NaN without any.
