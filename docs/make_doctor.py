@@ -39,27 +39,30 @@ capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, w
 VERDICT = """
 ## How the verdict is reached
 
-Each cause has separate evidence. Of what was found, the cause that took most of the time is the verdict; a capture that
-lost a tenth of its packets, or whose clock was set back, is named first.
+The time of the flows is divided among causes by this evidence:
 
-1. **The handshake**: SYNs that were retransmitted or never answered. One that was sent once and answered late only
-   says that the path is long.
-2. **The capture**: a clock that was set back, packets that the capture has twice (the same IP identification) or lacks.
-3. **The receiver**: a window that is closed, or has no room for another segment. A pure ACK that opens the window ends
-   the *receiver's* stall. If the capture does not have the handshake, the windows have no certain size: without
-   losses the verdict is then "undecided".
-4. **The sending host**: a machine or process that stood still; and a send buffer (`SO_SNDBUF`): for eight round trips
-   and more the same number of bytes is under way at most, though nothing was lost, no queue stays and the link has
-   room.
-5. **The application**, and whose: the pipe runs empty before more is sent, or flights end in a segment that is not
-   full. Small segments that wait for delayed ACKs are counted (Nagle's algorithm).
-6. **The path**: losses, sizes that never arrive (MTU), policers and shapers, a queue and its rate. Flows share a link
-   only with others in the capture; one flow alone fills a link of a constant rate, or waits in a queue that drains at
-   no constant rate.
+- **The handshake**: SYNs that were retransmitted, never answered, or answered by a reset. A SYN that was sent once and
+  answered late tells of a long path: from 0.5 s on that is the verdict, if nothing else is.
+- **The capture**: data segments that it lacks although they arrived; a clock that was set back; segments that it
+  contains twice (the same IP identification), which are ignored.
+- **The receiver**: a window that is closed, or has no room for another segment. A pure ACK that opens the window ends a
+  stall of the *receiver*.
+- **The sending host**: a machine or process that stood still; or a full send buffer (`SO_SNDBUF`): the data in flight
+  has not grown for eight round trips, though nothing was lost, no queue stays and the link has room.
+- **The application**, and whose: the pipe runs empty before more is sent, or flights end in a segment that is not full.
+  Small segments that wait for delayed ACKs are counted (Nagle's algorithm).
+- **The path**: losses, sizes that never arrive (MTU), policers and shapers, a queue and its rate. Flows share a link
+  only with others in the capture. A queue in front of a link that one flow fills is its verdict from three times the
+  shortest round trip on.
 
-A cause is worth a word from 5 % of the time on, and from a quarter of what the path took at full speed. Where packets
-of less than a round trip are all there is, or where only a stall is seen whose cause cannot be told, the verdict is
-"undecided" with what to capture next. `benchmarks/scoreboard/live.py` compares verdicts with truth.
+The verdict is the cause with the most time, apart from the path at full speed, if that is at least 5 % and a quarter of
+the time that the path took at full speed; else nothing stands out. It is the capture if that lacks a tenth of the data
+segments that arrived, or if its clock was set back by a tenth of the time or more. It is undecided if all data passed
+within one round trip, if no acknowledgements of data were captured, or if stalls of unknown cause, or windows of unknown
+scale, took most of the time: without the handshake the window scale is unknown, and where fewer than 0.5 % of the
+packets were lost and the path shows no rate, window-limited time counts as undecided.
+
+`benchmarks/scoreboard/live.py` compares verdicts with what was imposed on live kernels.
 """
 
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.

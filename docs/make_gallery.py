@@ -50,9 +50,8 @@ Where an entry's page has a section *Mechanisms, tested by ablation*, each propo
 in a separate run (`ackclock reproduce B3.11 --ablation all`). The rows that this changes are shown with those of the
 entry. They do not count.
 
-`ackclock reproduce ID --dry-run` lists how many results an entry needs. All of them take one hour on two cores of the
-machine that these pages come from, a quarter of it for G.recap. Rows and ablation runs come from the current version of
-the engines, except those of B4.dd, which belong to one machine and the day on which it was measured.
+`ackclock reproduce ID --dry-run` lists how many results an entry needs. Rows and ablation runs come from the current
+version of the engines, except those of B4.dd, which belong to one machine and the day on which it was measured.
 """
 
 

@@ -4,7 +4,7 @@
 
 `FOLDER` has captures and a `truth.json`: by the name of a scenario its `verdict`, what is right as well (`also`,
 `also_at` by vantage point), the `files` by vantage point, what was lost (`seen`), and what is `known` of the path:
-`rate_mbit` of IP packets, `limiter` and `depth_bytes`. Losses count as exact if the captured data was lost as often as
+`rate_mbit` of IP packets, `limiter` and `depth_bytes` of its bucket. Losses count as exact if the captured data was lost as often as
 the path dropped it; a rate is right within 5 %, a depth within 10 %. `--wrong` lists the captures that are not right.
 """
 
@@ -21,14 +21,14 @@ from ackclock import capture
 from ackclock.capture.diagnosis import diagnose
 
 #: Ethernet frames are larger than their IP packets by this factor.
-FRAMES = 1514 / 1496
+FRAME_PER_IP_PACKET = 1514 / 1496
 
 #: Relative errors within which a rate and a depth are right.
 RATE, DEPTH = 0.05, 0.1
 
 
 def main() -> None:
-    """Prints the counts."""
+    """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--wrong", action="store_true", help="list the captures whose verdict is not right")
@@ -43,7 +43,7 @@ def main() -> None:
             if given.wrong and outcome != "right":
                 print(f"{name} {vantage}: {verdict}; expected {truth['verdict']}")
             if truth.get("capture_lost") is None:
-                counts[f"losses {_is_exact(analysis, truth)}"] += 1
+                counts[f"losses {_losses_outcome(analysis, truth)}"] += 1
             for quantity, is_right in _of_path(analysis["path"], truth.get("known") or {}):
                 counts[f"{quantity} {'right' if is_right else 'wrong'}"] += 1
     for what, count in sorted(counts.items()):
@@ -57,7 +57,7 @@ def _outcome(verdict: str, vantage: str, truth: Mapping[str, Any]) -> str:
     return "undecided" if verdict == "undecided" else "wrong"
 
 
-def _is_exact(analysis: Mapping[str, Any], truth: Mapping[str, Any]) -> str:
+def _losses_outcome(analysis: Mapping[str, Any], truth: Mapping[str, Any]) -> str:
     lost = sum(flow["segments_lost"] for flow in analysis["flows"])
     dropped = truth["seen"]["lost_data"] + (truth["seen"].get("lost_of_requests") or 0)
     return "exact" if lost == dropped else "other"
@@ -66,11 +66,11 @@ def _is_exact(analysis: Mapping[str, Any], truth: Mapping[str, Any]) -> str:
 def _of_path(path: Mapping[str, Any], known: Mapping[str, Any]) -> list[tuple[str, bool]]:
     outcomes = []
     if "rate_mbit" in known:
-        expected_bps = known["rate_mbit"] * 1e6 * FRAMES
+        expected_bps = known["rate_mbit"] * 1e6 * FRAME_PER_IP_PACKET
         rate_bps = path["rate_bps"]
         outcomes.append(("rate", rate_bps is not None and abs(rate_bps / expected_bps - 1) <= RATE))
-    if known.get("limiter") == "policer":
-        depth_bytes = path["depth_bytes"]
+    if "depth_bytes" in known:
+        depth_bytes = path["burst_bytes" if path["limiter"] == "shaper" else "depth_bytes"]
         outcomes.append(("depth", depth_bytes is not None and abs(depth_bytes / known["depth_bytes"] - 1) <= DEPTH))
     if "limiter" in known:
         outcomes.append(("limiter", path["limiter"] == known["limiter"]))

@@ -204,7 +204,7 @@ def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
     parts = [seen, f"{_counted(lost, 'segment')} lost"]
     if analysis["capture_loss"]["packets"]:
         parts.append(f"{_counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
-    return "; ".join(parts) + "." + _path(analysis["path"], analysis["flows"])
+    return "; ".join(parts) + "." + _path(analysis["path"])
 
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
@@ -215,14 +215,12 @@ def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
     return f"No connection among {_counted(packets, 'packet')}."
 
 
-def _path(path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> str:
+def _path(path: Mapping[str, Any]) -> str:
     if path["limiter"] in ("policer", "shaper"):
         depth = f", {depth_of(path, ' deep')}" if path["depth_bytes"] else ""
         return f" A {path['limiter']} of {rate_of(path)}{depth}."
     if path["limiter"] == "queue":
         rate = numbers.value(path["rate_bps"], "bit/s")
-        if _is_single_and_shared(flows):
-            return f" A queue before a full link that others share; this flow got {rate} of it."
         return f" A queue before a link of {rate}."
     return ""
 
@@ -243,12 +241,6 @@ def depth_of(path: Mapping[str, Any], word: str = "") -> str:
     """Return the limiter's depth with a suffix; "or more" if its bucket may have been partly empty at first."""
     or_more = ", or more if it was not full at first" if path.get("depth_is_minimum") else ""
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
-
-
-def _is_single_and_shared(flows: Sequence[Mapping[str, Any]]) -> bool:
-    """Return True if one flow is captured that mostly shares its link, so that the link's rate is unknown."""
-    limits = [flow["limited"] or {} for flow in flows if flow["bytes"]]
-    return len(limits) == 1 and limits[0].get("shared_bottleneck", 0.0) > 1 / 2
 
 
 def _counted(count: int, what: str) -> str:

@@ -25,9 +25,9 @@ from ackclock.capture.findings import (
     of_limits,
     of_losses,
     of_nagle,
-    of_refusals,
     of_sizes,
     of_stalls,
+    refused_connections,
     summed,
     too_little_data,
 )
@@ -54,6 +54,9 @@ BUSY, STEADY = 0.2, 0.5
 #: Losses below this share of the packets may leave a window as it is.
 FEW_LOSSES = 0.005
 
+#: Mean round trips that are less than so many times the shortest show no queue.
+QUEUED_RTT = 1.15
+
 #: Flows with less than this share of the largest one's data do not share its link.
 NEGLIGIBLE = 0.02
 
@@ -77,7 +80,7 @@ class Diagnosis:
     findings: tuple[Finding, ...] = field(default=())
 
     @property
-    def dearest(self) -> list[tuple[Cause, float]]:
+    def largest_costs(self) -> list[tuple[Cause, float]]:
         """Return the causes with a reportable share, the greatest first."""
         told = [(cause, share) for cause, share in self.costs.items() if share >= REPORTED]
         return sorted(told, key=lambda cost: -cost[1])
@@ -114,35 +117,45 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         for limit, value in flow.limited_s.items()
     )
     if not limited_s and not stalled_s:
-        return _without_round_trips(analysis)
+        return _without_round_trips(analysis, no_data(analysis))
+    if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
+        return _without_round_trips(analysis, too_little_data(total_s))
     bloat = _bloat(flows)
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
     spent_s += [(STALLS.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
     costs = summed((cause_on_path(cause, name, path, bloat), value_s / total_s) for cause, name, value_s in spent_s)
-    timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
-    findings = [
-        *of_limits(limited_s, total_s, path, bloat, timeouts=timeouts),
+    by_share = [
+        *of_limits(limited_s, total_s, path, bloat, analysis["flows"]),
         *of_stalls(analysis["flows"], stalled_s, total_s, path, bloat),
-        *of_refusals(analysis["flows"]),
-        *of_nagle(analysis["flows"], total_s),
-        *of_sizes(analysis["flows"]),
-        *of_losses(analysis["flows"]),
-        *of_capture(analysis),
     ]
-    findings.sort(key=lambda result: -(result.share or 0.0))
-    verdict = Cause.CAPTURE if _is_clock_wrong(analysis, total_s) else _verdict(costs, loss)
-    if not stalled_s and total_s < max((flow.rtt_min_s or 0.0 for flow in flows), default=0.0):
-        verdict = Cause.UNDECIDED
-        findings = [too_little_data(total_s), *findings]
-    long = list(of_distance(analysis["flows"]))
-    if long and verdict in (Cause.NOTHING, Cause.UNDECIDED):
+    by_share.sort(key=lambda finding: -(finding.share or 0.0))
+    verdict, long = _verdict(costs, loss), list(of_distance(analysis["flows"]))
+    if _is_clock_wrong(analysis, total_s):
+        verdict = Cause.CAPTURE
+    elif long and verdict is Cause.NOTHING:
         verdict = Cause.NETWORK
-    return Diagnosis(verdict, costs, (*of_limiter(path), *long, *findings))
+    of_file = list(of_capture(analysis))
+    is_spoilt = verdict is Cause.CAPTURE
+    findings = (
+        *(of_file if is_spoilt else ()),
+        *of_limiter(path),
+        *long,
+        *refused_connections(analysis["flows"]),
+        *of_sizes(analysis["flows"]),
+        *of_nagle(analysis["flows"], total_s),
+        *by_share,
+        *of_losses(analysis["flows"]),
+        *(() if is_spoilt else of_file),
+    )
+    return Diagnosis(verdict, costs, findings)
 
 
-def _without_round_trips(analysis: Mapping[str, Any]) -> Diagnosis:
-    """Return the diagnosis of a capture without a round trip of data: what the handshakes and timers tell."""
-    refused, long = list(of_refusals(analysis["flows"])), list(of_distance(analysis["flows"]))
+def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagnosis:
+    """Return the diagnosis of a capture without a round trip of data: what the handshakes and timers tell.
+
+    If they tell nothing, `reason` says why it is undecided.
+    """
+    refused, long = list(refused_connections(analysis["flows"])), list(of_distance(analysis["flows"]))
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
     findings = [*refused, *long, *of_sizes(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
     if refused:
@@ -151,7 +164,7 @@ def _without_round_trips(analysis: Mapping[str, Any]) -> Diagnosis:
         verdict = Cause.NETWORK
     else:
         verdict = Cause.UNDECIDED
-        findings.insert(0, no_data(analysis))
+        findings.insert(0, reason)
     return Diagnosis(verdict, {}, tuple(findings))
 
 
@@ -165,7 +178,8 @@ def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_
     elif _varies(path):
         limits |= dict.fromkeys(("bottleneck", "shared_bottleneck"), "varying_bottleneck")
     elif is_single:
-        limits["shared_bottleneck"] = "varying_bottleneck"
+        waits = (_bloat(flows) or 0.0) >= QUEUED_RTT
+        limits["shared_bottleneck"] = "varying_bottleneck" if waits else "cwnd"
     if _takes_all(path, flows, active_s):
         limits |= dict.fromkeys(("application", "cwnd"), "bottleneck")
     return limits
@@ -186,6 +200,8 @@ class _Flow:
     rtt_min_s: float | None
     rtt_mean_s: float | None
     data_bytes: int
+    #: The shortest round trip, by data or the handshake; 0 if none is known.
+    shortest_s: float
     #: The handshake is missing, which tells how windows are scaled, and next to nothing was lost.
     has_unknown_window: bool
 
@@ -203,7 +219,9 @@ class _Flow:
         limited_s = _between(rounds_s, stalled_s)
         lost_share = (flow["segments_lost"] or 0) / max(flow["packets"], 1)
         unknown = flow["handshake_s"] is None and lost_share < FEW_LOSSES
-        return _Flow(span_s, limited_s, stalled_s, flow["rtt_min_s"], flow["rtt_mean_s"], data_bytes, unknown)
+        rtt_min_s, rtt_mean_s = flow["rtt_min_s"], flow["rtt_mean_s"]
+        shortest_s = min(filter(None, (flow["handshake_s"], rtt_min_s)), default=0.0)
+        return _Flow(span_s, limited_s, stalled_s, rtt_min_s, rtt_mean_s, data_bytes, shortest_s, unknown)
 
 
 def _between(rounds_s: Mapping[str, float], stalled_s: Mapping[str, float]) -> dict[str, float]:

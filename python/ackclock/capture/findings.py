@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ackclock.capture.analysis import depth_of, rate_of
+from ackclock.capture.analysis import RETRANSMISSIONS, depth_of, rate_of
 from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.figures import numbers
 
@@ -18,8 +18,9 @@ from ackclock.figures import numbers
 WORTH, WORTH_OF_CAPTURE = 0.05, 1e-3
 
 
-#: Round trips on earth are shorter; by a geostationary satellite they take 0.55 s.
-LONG_RTT_S = 0.5
+#: Round trips on earth are shorter; by a geostationary satellite they take 0.55 s. One beyond the other bound is no
+#: path's (RFC 9293's maximum segment lifetime).
+LONG_RTT_S, MAX_RTT_S = 0.5, 120.0
 
 
 #: An RTT under load that is so many times the smallest is a standing queue.
@@ -114,9 +115,9 @@ def no_data(analysis: Mapping[str, Any]) -> Finding:
     """Return the finding that nothing can be explained."""
     evidence = {"packets": analysis["packets"], "connections": analysis["connections"]}
     if not analysis["connections"]:
-        then = "Look at the filter, if there is one, and at what was captured: TCP is what can be explained."
-        return Finding(Cause.UNDECIDED, "There is no connection to look at.", evidence, next=then)
-    sentence = "No connection carries data whose acknowledgements are seen."
+        then = "Check the capture filter: only TCP can be diagnosed."
+        return Finding(Cause.UNDECIDED, "The capture contains no TCP connection.", evidence, next=then)
+    sentence = "No data was captured together with its acknowledgements."
     return Finding(
         Cause.UNDECIDED, sentence, evidence, next="Capture both directions, from before the connection opens."
     )
@@ -196,9 +197,15 @@ SHORTER = "Give the bottleneck a smaller buffer, or a queue discipline that keep
 
 
 def of_limits(
-    limited_s: Mapping[str, float], total_s: float, path: Mapping[str, Any], bloat: float | None, *, timeouts: bool
+    limited_s: Mapping[str, float],
+    total_s: float,
+    path: Mapping[str, Any],
+    bloat: float | None,
+    flows: Sequence[Mapping[str, Any]],
 ) -> Iterable[Finding]:
     """Return a finding for each limit that took a share worth a word; `bloat` is the mean RTT over the least."""
+    losses = any(flow["segments_lost"] for flow in flows)
+    timeouts = any(flow["retransmissions"]["timeout"] for flow in flows)
     for limit, value_s in limited_s.items():
         share = value_s / total_s
         if share < WORTH:
@@ -215,6 +222,8 @@ def of_limits(
             done = "dropped" if path["limiter"] == "policer" else "held back"
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
             sentence = LIMITED.get(limit, sentence)
+        elif limit == "cwnd" and not losses:
+            then = "The window had not grown yet: try a longer transfer, or another congestion control algorithm."
         elif limit == "slow_start" and timeouts:
             then = "Each timeout begins it anew: find where packets are lost."
         said = sentence.format(share=numbers.value(share, "share"), limiter=path["limiter"])
@@ -279,7 +288,7 @@ def of_stalls(
         those = [stall for stall in stalls if stall["class"] == name]
         longest_s = max(stall["duration_s"] for stall in those)
         count = len(those)
-        words, then = STALL_ADVICE.get(name, ("the cause is unknown", UNKNOWN_STALL))
+        words, then = STALL_ADVICE.get(name, ("the capture does not show why", UNKNOWN_STALL))
         if name in ENDS_STALLS:
             end_s = summed((stall["sender"], stall["duration_s"]) for stall in those)
             end = max(end_s, key=lambda end: end_s[end])
@@ -295,25 +304,32 @@ def of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
     """Return the finding of a policer or shaper on the path, if there is one."""
     if path["limiter"] not in ("policer", "shaper"):
         return
-    does = "drops what exceeds" if path["limiter"] == "policer" else "holds back what exceeds"
-    burst = f", after a burst of {depth_of(path)}" if path["depth_bytes"] else ""
+    is_shaper = path["limiter"] == "shaper"
+    does = "holds back what exceeds" if is_shaper else "drops what exceeds"
+    burst = f", after a burst of {_burst_of(path)}" if path["burst_bytes" if is_shaper else "depth_bytes"] else ""
     sentence = f"A {path['limiter']} {does} {rate_of(path)}{burst}."
     evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
     then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
     yield Finding(Cause.SHAPER, sentence, evidence, next=then, shown=("level", "rtt"))
 
 
+def _burst_of(path: Mapping[str, Any]) -> str:
+    """Return what passes before the limit: a shaper's bucket, without its queue; a policer's depth."""
+    return numbers.value(path["burst_bytes"], "bytes") if path["limiter"] == "shaper" else depth_of(path)
+
+
 def of_distance(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return the finding of a path whose round trips are long without any load."""
-    known_s = [min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0) for flow in flows]
+    answered = [flow for flow in flows if not flow["retransmissions"]["syn"] + flow["retransmissions"]["synack"]]
+    known_s = [min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0) for flow in answered]
     rtt_s = max(known_s, default=0.0)
-    if rtt_s >= LONG_RTT_S:
+    if LONG_RTT_S <= rtt_s <= MAX_RTT_S:
         sentence = f"A round trip takes at least {numbers.value(rtt_s, 's')}, even without load."
         then = "Look for a satellite or radio link, a detour, or a queue that others keep full; use fewer round trips."
         yield Finding(Cause.NETWORK, sentence, {"rtt_s": rtt_s}, next=then, shown=("rtt",))
 
 
-def of_refusals(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+def refused_connections(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return the finding of connections whose SYN was answered by a reset (RFC 9293 section 3.10.7.1)."""
     refused = sum(flow["refused"] for flow in flows)
     if refused:
@@ -350,17 +366,23 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
         yield Finding(Cause.NETWORK, sentence, {"too_large_bytes": min(sizes)}, next=then, shown=("sequence",))
 
 
-def of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+def of_losses(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return the finding of lost and retransmitted segments, if there are any."""
-    lost = repaired = timeouts = spurious = 0
-    for flow in flows:
-        lost += flow["segments_lost"] or 0
-        repaired += sum(flow["retransmissions"].values())
-        timeouts += flow["retransmissions"]["timeout"]
-        spurious += flow["retransmissions"]["spurious"]
-    if repaired or lost:
-        sentence = f"Segments lost: {lost:,}; retransmitted: {repaired:,} ({timeouts:,} after a timeout, {spurious:,} spurious)."
-        evidence = {"segments_lost": lost, "retransmissions": repaired, "timeout": timeouts, "spurious": spurious}
+    lost = sum(flow["segments_lost"] or 0 for flow in flows)
+    by_cause = {cause: sum(flow["retransmissions"][cause] for flow in flows) for cause in RETRANSMISSIONS}
+    retransmitted, syns = sum(by_cause.values()), by_cause["syn"] + by_cause["synack"]
+    if retransmitted or lost:
+        of_handshakes = f", {syns:,} of handshakes" if syns else ""
+        sentence = (
+            f"Segments lost: {lost:,}; retransmitted: {retransmitted:,} "
+            f"({by_cause['timeout']:,} after a timeout, {by_cause['spurious']:,} spurious{of_handshakes})."
+        )
+        evidence = {
+            "segments_lost": lost,
+            "retransmissions": retransmitted,
+            "timeout": by_cause["timeout"],
+            "spurious": by_cause["spurious"],
+        }
         yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
 
 
@@ -373,8 +395,9 @@ def of_capture(analysis: Mapping[str, Any]) -> Iterable[Finding]:
         then = "Slew the clock (chrony, ntpd -x) while you capture: times before and after a step do not compare."
         yield Finding(Cause.CAPTURE, sentence, dict(steps), next=then)
     copies = sum(flow["duplicates"] for flow in analysis["flows"] if flow["vantage"] == "sender")
-    if copies >= WORTH_OF_CAPTURE * analysis["packets"]:
-        sentence = f"The capture contains {copies:,} segments twice; the copies were ignored."
+    if copies and copies >= WORTH_OF_CAPTURE * analysis["packets"]:
+        those = "one segment" if copies == 1 else f"{copies:,} segments"
+        sentence = f"The capture contains {those} twice; the copies were ignored."
         then = "A mirror (SPAN) port for both directions, or two interfaces, capture each packet twice: mirror one."
         yield Finding(Cause.CAPTURE, sentence, {"duplicates": copies}, next=then)
     loss = analysis["capture_loss"]

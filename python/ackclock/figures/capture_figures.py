@@ -34,7 +34,7 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
         raise InputError("the result holds no flow samples with a pipe to draw")
     times_s, in_flight, cwnd = (array(samples[column]) for column in ("time_s", "in_flight", "cwnd"))
     lines: list[figure_spec.Layer] = [
-        Line("pipe: at most the window", times_s, in_flight, figure_spec.SKY),
+        Line("in flight: at most the window", times_s, in_flight, figure_spec.SKY),
         Points("congestion window, where it limits", times_s, cwnd, figure_spec.BLUE, ".")
         if "capture" in view.data.manifest
         else Line("congestion window", times_s, cwnd, figure_spec.BLUE),
@@ -44,7 +44,7 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
         window = array(windows["receiver_window_bytes"]) / part.segment_bytes(number)
         near = np.where(window < NEAR * figure_spec.span([in_flight, cwnd]), window, np.nan)
         if not np.isnan(near).all():
-            lines.append(Line("receiver’s window", array(windows["time_s"]), near, figure_spec.GREY))
+            lines.append(Line("receiver’s window", array(windows["time_s"]), near, figure_spec.GREY, steps=True))
     title = f"Pipe and window of {part.name(number)}"
     caption = "What is under way (RFC 6675’s pipe), and the windows that bound it."
     panel = Panel(Axis("Under way (segments)", "segments", from_zero=True), lines)

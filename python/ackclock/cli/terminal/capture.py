@@ -124,7 +124,9 @@ def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: C
     console.print(answers["summary"])
     console.print()
     console.print(Text(f"Verdict: {diagnosis.verdict.label}.", style="bold"))
-    shares = ", ".join(f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in diagnosis.dearest)
+    shares = ", ".join(
+        f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in diagnosis.largest_costs
+    )
     if shares:
         console.print(f"Time by cause: {shares}.")
     for finding in diagnosis.findings:

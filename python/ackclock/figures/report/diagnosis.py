@@ -56,7 +56,7 @@ class _Diagnosis(Protocol):
     @property
     def verdict(self) -> _Cause: ...
     @property
-    def dearest(self) -> Sequence[tuple[Any, float]]: ...
+    def largest_costs(self) -> Sequence[tuple[Any, float]]: ...
     @property
     def findings(self) -> Sequence[_Finding]: ...
 
@@ -75,7 +75,7 @@ def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) ->
         "doctor.html.j2",
         title=verdict[:1].upper() + verdict[1:],
         summary=analysis["summary"],
-        costs=[(cause.cost_label, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
+        costs=[(cause.cost_label, share, numbers.value(share, "share")) for cause, share in diagnosed.largest_costs],
         findings=findings,
         files=[readable(str(file["path"])) for file in analysis["files"]],
         drawn="the flow with the most data, unless all flows are drawn",

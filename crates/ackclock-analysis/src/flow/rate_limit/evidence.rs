@@ -17,7 +17,7 @@ impl LimitClassifier {
         rtt_min_ns: i64,
     ) -> bool {
         let least_queue_ns = (self.round_min_rtt_ns - rtt_min_ns) as f64;
-        self.pipe_ceiling.holds()
+        self.pipe_ceiling.holds(self.mss)
             && self.total_retransmissions == 0
             && least_queue_ns < PERSISTENT_QUEUE * rtt_min_ns as f64
             && capacity_bps.is_none_or(|capacity| capacity > ROOM * bps)

@@ -12,6 +12,8 @@ const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
 /// The pipe counts as rising after so many groups of rounds in a row without a decrease.
 const RISING: u32 = 3;
+/// The least segments of a ceiling.
+const MIN_CEILING: u64 = 3;
 /// A pipe has a ceiling if it does not rise above it for so many rounds.
 const CEILING_ROUNDS: u32 = 8;
 /// It is near its ceiling if less than this part (1/8) and a segment is missing.
@@ -187,8 +189,11 @@ impl PipeCeiling {
             u32::from(pipe_bytes + u64::from(mss) >= self.bytes - self.bytes / NEAR_CEILING);
     }
 
-    /// The pipe reaches it in most rounds, and does not rise above it.
-    pub(super) fn holds(&self) -> bool {
-        self.rounds >= CEILING_ROUNDS && 2 * self.near > self.rounds
+    /// The pipe reaches it in most rounds, and does not rise above it. What is smaller than a few segments is what there
+    /// was to send.
+    pub(super) fn holds(&self, mss: u32) -> bool {
+        self.rounds >= CEILING_ROUNDS
+            && 2 * self.near > self.rounds
+            && self.bytes >= MIN_CEILING * u64::from(mss)
     }
 }
