@@ -15,8 +15,10 @@ use ackclock_pcap::packet::Segment;
 const LONGEST_NS: i64 = 1 << 57;
 /// Flows that end before somebody takes their rows.
 const MAX_FLOWS: usize = 8192;
-/// Packets that several queues of a host captured are out of order by less: beyond that the clock was set.
+/// Packets that several queues of an interface captured are out of order by less: beyond that the clock was set.
 const CLOCK_SET_NS: i64 = 50_000_000;
+/// Packets of several interfaces are out of order by less.
+const LATE_BLOCK_NS: i64 = 1_000_000_000;
 
 /// The analysis of segments, in the order of the capture. A packet that was seen before counts in its file only.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub struct Analysis {
     /// By how much the clock was set back so far: the time goes on as if it had not been.
     set_back_ns: i64,
     clock_steps: u64,
+    /// File, interface and captured time of the packet before.
+    previous: Option<(u32, u32, i64)>,
 }
 
 impl Analysis {
@@ -45,6 +49,7 @@ impl Analysis {
             clamped_timestamps: 0,
             set_back_ns: 0,
             clock_steps: 0,
+            previous: None,
         }
     }
 
@@ -74,12 +79,22 @@ impl Analysis {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         let since_ns = time_ns.saturating_sub(origin_ns);
         let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
-        self.clamped_timestamps += u64::from(now_ns != since_ns);
-        let now_ns = now_ns.saturating_add(self.set_back_ns);
+        let captured = (segment.file, segment.interface, now_ns);
+        let previous = self.previous.replace(captured);
+        let now_ns = (now_ns + self.set_back_ns).min(LONGEST_NS);
         if now_ns >= before_ns {
             return now_ns;
         }
-        if before_ns - now_ns >= CLOCK_SET_NS {
+        // Interfaces hand over their packets in blocks, which may be late by a part of a second.
+        let is_step = match previous {
+            Some((file, interface, previous_ns))
+                if (file, interface) == (captured.0, captured.1) =>
+            {
+                previous_ns - captured.2 >= CLOCK_SET_NS
+            }
+            _ => before_ns - now_ns >= LATE_BLOCK_NS,
+        };
+        if is_step {
             self.set_back_ns += before_ns - now_ns;
             self.clock_steps += 1;
         }

@@ -8,7 +8,7 @@ use crate::tables::{Limit, RetransmitCause};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 use direction::{Direction, MAX_SHIFT};
 use identity::ends;
-use sender_view::{Ack, Data, SenderView, MAX_OPTION_BYTES};
+use sender_view::{Ack, Data, SenderView};
 use stall::OpenStall;
 
 mod app_limited;
@@ -24,9 +24,9 @@ mod sender_view;
 mod stall;
 mod vantage;
 
-/// Losses before the vantage point are repaired sooner. A sender that counts the packets of all its connections has sent
-/// others' in a longer silence.
-const MAX_UNSEEN_NS: i64 = 2_000_000_000;
+/// The longest gap in which a retransmission can be missing. In a longer one the host may have numbered packets of other
+/// connections.
+const MAX_RETRANSMISSION_GAP_NS: i64 = 2_000_000_000;
 
 /// The window limits what is sent, for all that is known of it.
 pub(crate) fn is_window_limit(limit: u8) -> bool {
@@ -151,19 +151,17 @@ impl Connection {
     /// Take a segment in. `gap`: the last stall of the whole capture.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
-        if segment.payload_bytes == 1 && self.is_keep_alive(segment) {
-            let without_data = Segment {
+        let without_data;
+        let segment = if segment.payload_bytes == 1 && self.is_keep_alive(segment) {
+            without_data = Segment {
                 payload_bytes: 0,
                 ..*segment
             };
-            self.take_one(&without_data, now_ns, gap, rows);
+            &without_data
         } else {
-            self.take_one(segment, now_ns, gap, rows);
-        }
-    }
+            segment
+        };
 
-    #[inline]
-    fn take_one(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
         let from = self.from(segment);
         if now_ns - self.last_ns > stall::MIN_STALL_NS || self.zero_window_since_ns.is_some() {
             self.on_gap(segment, from, now_ns, gap, rows);
@@ -253,20 +251,13 @@ impl Connection {
 
     #[inline]
     fn on_ack(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
-        let shift = self.window_shift(from);
-        let is_known = !self.is_scale_unknown() || segment.window == 0;
+        let window_bytes = self.window_bytes(segment, from);
         let direction = &mut self.directions[1 - from];
         let position = direction.unwrap(segment.acknowledgement);
-        let outstanding = direction.next.saturating_sub(position);
         let Some(sender_view) = &mut direction.sender_view else {
             return;
         };
-        let shifted = |shift: u8| u64::from(segment.window) << shift;
-        let window_bytes = shift
-            .or((segment.window == 0).then_some(0))
-            .filter(|_| is_known)
-            .map(shifted);
-        let max_window_bytes = window_bytes.unwrap_or_else(|| shifted(MAX_SHIFT));
+        let max_window_bytes = window_bytes.unwrap_or(u64::from(segment.window) << MAX_SHIFT);
         let mut ack = Ack {
             captured_ns: now_ns,
             position,
@@ -283,16 +274,17 @@ impl Connection {
             blocks(&segment.options, position, &mut ack);
         }
         sender_view.on_captured_ack(&ack, rows);
-        if shift.is_none() {
-            self.directions[from].infer_window_scale(segment.window, outstanding);
-        }
     }
 
-    /// The handshake is missing that tells how windows are scaled: they have no certain size, unless they are closed.
-    fn is_scale_unknown(&self) -> bool {
-        self.directions
-            .iter()
-            .any(|direction| direction.initial.is_none())
+    /// The receive window that a segment advertises; None without the handshake that has its scale, unless it is closed.
+    #[inline]
+    fn window_bytes(&self, segment: &Segment, from: usize) -> Option<u64> {
+        match segment.window {
+            0 => Some(0),
+            window => self
+                .window_shift(from)
+                .map(|shift| u64::from(window) << shift),
+        }
     }
 
     /// By how much the windows in this direction's headers are shifted, if that is known.
@@ -305,7 +297,7 @@ impl Connection {
                 (Some(_), Some(_)) => direction.window_scale,
                 _ => Some(0),
             },
-            _ => direction.inferred_scale,
+            _ => None,
         }
     }
 
@@ -333,12 +325,12 @@ impl Connection {
                 .on_data(segment.identification, packets, hole, || {
                     sender_view.has_holes()
                 });
-        let silent_ns = now_ns - sender_view.last_data_ns;
-        if hole == 0 && sender_view.all_acknowledged() && silent_ns > MAX_UNSEEN_NS {
-            ip_id_order = ip_id_order.following();
+        let idle_ns = now_ns - sender_view.last_data_ns;
+        if hole == 0 && sender_view.all_acknowledged() && idle_ns > MAX_RETRANSMISSION_GAP_NS {
+            ip_id_order = ip_id_order.without_gap();
         }
-        sender_view.begin_packet(segment.payload_bytes);
-        let mss = sender_view.mss.max(1);
+        sender_view.begin_packet(start, segment.payload_bytes, now_ns);
+        let mss = sender_view.mss;
         let header_bytes = segment.packet_bytes.saturating_sub(segment.payload_bytes);
         let mut data = Data {
             now_ns,
@@ -356,18 +348,17 @@ impl Connection {
         };
         // Offloads merge segments (TSO, GRO); the network had them one by one.
         let mut left = segment.payload_bytes;
+        let segment_bytes = if packets == 1 { left } else { mss };
         while left > 0 {
-            data.bytes = if left <= mss + MAX_OPTION_BYTES {
-                left
-            } else {
-                mss
-            };
+            data.bytes = left.min(segment_bytes);
             data.packet_bytes = header_bytes + data.bytes;
             sender_view.data(&data, rows);
             left -= data.bytes;
             data.start += u64::from(data.bytes);
-            data.identification = data.identification.map(|number| (number + 1) & 0xffff);
-            data.ip_id_order = data.ip_id_order.following();
+            data.identification = data
+                .identification
+                .map(|number| number.wrapping_add(1) & 0xffff);
+            data.ip_id_order = data.ip_id_order.without_gap();
         }
         direction.next = direction.next.max(sender_view.snd_nxt);
     }

@@ -306,7 +306,7 @@ impl PathFit {
     }
 }
 
-/// The items in the order of time; nearly always they are, and nothing is copied.
+/// The items in the order of time; without inferred losses they are, and nothing is copied.
 fn in_order<T: Copy>(items: &[T], time_ns: impl Fn(&T) -> i64) -> Cow<'_, [T]> {
     if items.is_sorted_by_key(&time_ns) {
         return Cow::Borrowed(items);
@@ -337,7 +337,7 @@ impl Path {
         }
         if let Some(queue) = steady {
             self.rate_bps = Some(queue.rate.as_rate());
-            let noise_s = NOISE_S.max(2.0 * queue.latest_s);
+            let noise_s = NOISE_S.max(2.0 * queue.max_lateness_s);
             let least = SHAPED_BYTES.max(queue.rate.value * noise_s);
             self.burst_bytes = queue.burst.filter(|burst| burst.low > least);
         }

@@ -9,7 +9,7 @@ pub struct Arrival {
     pub bytes: u32,
     /// Its path.
     pub path: u16,
-    /// It was lost behind the vantage point.
+    /// It was lost behind the vantage point, or before it: then it is inferred, and has the time of the packet before.
     pub lost: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct RttSample {
 /// Both, of all flows of one direction of a path, or of several paths.
 #[derive(Clone, Debug, Default)]
 pub struct PathSeries {
-    /// In the order of the capture.
+    /// In the order of the capture, but for those that were inferred.
     pub arrivals: Vec<Arrival>,
     /// In the order of their acknowledgements.
     pub rtts: Vec<RttSample>,

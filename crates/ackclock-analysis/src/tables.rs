@@ -226,7 +226,6 @@ table!(
         mss: u32,
         peer_mss: u32,
         window_scale: u32,
-        window_scale_inferred: bool,
         sack: bool,
         timestamps: bool,
         ecn: bool,

@@ -4,7 +4,7 @@ mod kit;
 
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;
-use ackclock_pcap::packet::Flags;
+use ackclock_pcap::packet::{Flags, Segment};
 use kit::{segment, stalls, Trace, MSS};
 
 /// A sender 100 ms from its receiver, which acknowledges each segment.
@@ -135,11 +135,7 @@ fn a_clock_that_is_set_back_goes_on_and_is_counted() {
     for one in trace.segments.iter_mut().skip(21) {
         one.time_ns = one.time_ns.map(|time_ns| time_ns - 500_000_000);
     }
-    let mut analysis = Analysis::new(Options::default());
-    for one in &trace.segments {
-        analysis.take(one);
-    }
-    analysis.finish();
+    let analysis = taken(&trace.segments);
     let (steps, seconds) = analysis.clock_steps();
     assert_eq!(steps, 1);
     assert!((0.4..0.61).contains(&seconds), "{seconds}");
@@ -153,4 +149,131 @@ fn a_connection_is_not_new_by_an_acknowledgement_of_what_was_missed() {
     data.sequence = data.sequence.wrapping_add(30_000_000);
     assert!(!data.flags.has(Flags::SYN));
     assert_eq!(trace.analysed().flows.flow.len(), 1);
+}
+
+fn taken(segments: &[Segment]) -> Analysis {
+    let mut analysis = Analysis::new(Options::default());
+    for one in segments {
+        analysis.take(one);
+    }
+    analysis.finish();
+    analysis
+}
+
+#[test]
+fn blocks_of_another_interface_are_late_and_no_step_of_the_clock() {
+    let mut segments = Vec::new();
+    for (number, one) in working(100).segments.into_iter().enumerate() {
+        segments.push(one);
+        if number % 40 == 39 {
+            let mut other = one;
+            other.time_ns = one.time_ns.map(|time_ns| time_ns - 200_000_000);
+            (other.interface, other.place, other.source.port) = (1, 1, 5);
+            segments.push(other);
+        }
+    }
+    let analysis = taken(&segments);
+    assert_eq!(analysis.clock_steps().0, 0);
+    assert!(stalls(&analysis.output.tables).is_empty());
+}
+
+#[test]
+fn times_at_the_ends_of_what_is_possible_are_no_error() {
+    let mut segments = Vec::new();
+    for number in 0..400 {
+        let mut one = segment(0, number % 4 < 2);
+        (one.sequence, one.payload_bytes, one.acknowledgement) = (1 + number * 10, 10, 1);
+        one.time_ns = Some(if number % 2 == 0 {
+            i64::MAX
+        } else {
+            i64::MIN / 2
+        });
+        segments.push(one);
+    }
+    assert!(taken(&segments).duration_s().is_finite());
+}
+
+#[test]
+fn a_segment_size_of_one_byte_is_not_believed() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for one in &mut trace.segments {
+        one.options.mss = one.options.mss.map(|_| 1);
+    }
+    trace.data(200, 0).payload_bytes = 48_000;
+    trace.ack(300, 48, &[]);
+    let analysis = taken(&trace.segments);
+    assert_eq!(analysis.output.tables.flows.data_segments, [1000]);
+}
+
+#[test]
+fn slow_responses_are_not_delayed_acks() {
+    let mut trace = Trace::after_handshake(0, 2);
+    for round in 0..10_u32 {
+        let at_ms = 10 + 42 * i64::from(round);
+        let request = trace.data(at_ms, 0);
+        (request.sequence, request.payload_bytes) = (1 + 100 * round, 100);
+        request.acknowledgement = 1 + 300 * round;
+        let answer = trace.ack(at_ms + 42, 0, &[]);
+        answer.acknowledgement = 1 + 100 * (round + 1);
+        (answer.sequence, answer.payload_bytes) = (1 + 300 * round, 300);
+    }
+    assert_eq!(trace.analysed().flows.nagle_waits[0], 0);
+}
+
+#[test]
+fn a_closed_window_is_closed_whatever_its_scale() {
+    let mut trace = Trace::after_handshake(0, 10);
+    trace.segments.clear(); // the capture begins later
+    for round in 0..40 {
+        let at_ms = 100 + 60 * i64::from(round);
+        for number in 4 * round..4 * round + 4 {
+            trace.data(at_ms, number);
+        }
+        trace.ack(at_ms + 10, 4 * round + 4, &[]).window = 0;
+        trace.ack(at_ms + 60, 4 * round + 4, &[]).window = 32;
+    }
+    let flows = trace.analysed().flows;
+    assert!(flows.limited_receiver_s[0] > 2.0 && flows.limited_application_s[0] < 0.1);
+}
+
+#[test]
+fn keep_alives_in_the_middle_of_a_path_are_no_data() {
+    let mut trace = Trace::after_handshake(50, 50);
+    for number in 0..3 {
+        let at_ms = 100 + 100 * i64::from(number);
+        trace.data(at_ms, number);
+        trace.ack(at_ms + 50, number + 1, &[]);
+    }
+    for minute in 1..4 {
+        let probe = trace.data(60_000 * minute, 0);
+        (probe.sequence, probe.payload_bytes) = (3 * MSS, 1);
+        trace.ack(60_000 * minute + 50, 3, &[]);
+    }
+    let tables = trace.analysed();
+    assert_eq!(tables.flows.retransmissions[0], 0);
+    assert!(stalls(&tables).iter().all(|&class| class == "application"));
+}
+
+#[test]
+fn each_segment_has_one_fate_though_it_is_a_little_longer() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..4 {
+        let data = trace.data(100 + i64::from(number), 0);
+        data.sequence = 1 + number * (4 * MSS + 5);
+        data.payload_bytes = 4 * MSS + 5;
+        let ack = trace.ack(200 + i64::from(number), 0, &[]);
+        ack.acknowledgement = 1 + (number + 1) * (4 * MSS + 5);
+    }
+    trace.segments.sort_by_key(|one| one.time_ns);
+    let flows = trace.analysed().flows;
+    assert_eq!(flows.data_segments, flows.delivered);
+}
+
+#[test]
+fn an_identification_of_32_bits_wraps() {
+    let mut trace = Trace::after_handshake(0, 100);
+    let data = trace.data(100, 0);
+    (data.identification, data.payload_bytes) = (Some(u32::MAX), 4 * MSS);
+    trace.ack(200, 4, &[]);
+    assert_eq!(trace.analysed().flows.delivered, [4]);
 }

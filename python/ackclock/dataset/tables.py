@@ -205,7 +205,7 @@ CAPTURED = {
     **_required(pl.Enum(SENDERS), "sender"),
     **_required(pl.Enum(_core.CAPTURE_VANTAGES), "vantage"),
     **_nullable(F64, "vantage_confidence rtt_receiver_side_s rtt_sender_side_s handshake_s goodput_bps"),
-    **_required(BOOL, "opened closed reset window_scale_inferred sack timestamps ecn"),
+    **_required(BOOL, "opened closed reset sack timestamps ecn"),
     **_nullable(U32, "mss peer_mss window_scale initial_window"),
     **_nullable(U64, "received_packets received_bytes payload_bytes data_packets data_segments super_segments"),
     **_nullable(U64, "delivered_bytes"),

@@ -25,7 +25,7 @@ const STRETCHED_AND_PACED: f64 = 0.4;
 pub struct Capacity {
     acknowledged: Train,
     arrived: Train,
-    queued_trains: Latest,
+    queued_trains: TrainRates,
     stretched_trains: usize,
 }
 
@@ -118,16 +118,16 @@ impl Train {
     }
 }
 
-/// The latest of rates, and the greatest median that there was.
+/// The rates of the last trains, and the greatest median of disjoint groups of [`KEPT`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Latest {
+struct TrainRates {
     bps: [f32; KEPT],
     next: usize,
     count: usize,
     greatest: f32,
 }
 
-impl Latest {
+impl TrainRates {
     fn take(&mut self, bps: f32) {
         self.bps[self.next] = bps;
         self.next = (self.next + 1) % KEPT;

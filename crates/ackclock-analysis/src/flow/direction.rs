@@ -13,6 +13,8 @@ const DEFAULT_MSS: u32 = 1460;
 const MIN_PACKETS: u32 = 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
 pub const MAX_SHIFT: u8 = 14;
+/// No sender makes smaller segments (Linux's tcp_min_snd_mss).
+const MIN_MSS: u32 = 48;
 /// The bytes of the option timestamps, padded.
 const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -41,7 +43,6 @@ pub struct Direction {
     /// The largest segment that it takes, as its SYN says.
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
-    pub inferred_scale: Option<u8>,
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
@@ -115,14 +116,6 @@ impl Direction {
         }
         start
     }
-
-    /// A window that is smaller than what is outstanding must be shifted.
-    pub fn infer_window_scale(&mut self, window: u16, outstanding: u64) {
-        let shift = self.inferred_scale.unwrap_or(0);
-        if window > 0 && outstanding > u64::from(window) << shift && shift < MAX_SHIFT {
-            self.inferred_scale = Some(shift + 1);
-        }
-    }
 }
 
 /// The size of a direction's segments: what its receiver takes, or what it is seen to send.
@@ -138,7 +131,7 @@ impl Size {
     pub fn limit(&mut self, mss: Option<u16>, timestamps: bool) {
         let most = mss.filter(|&mss| mss > 0).map_or(DEFAULT_MSS, u32::from);
         let options = if timestamps { TIMESTAMPS_BYTES } else { 0 };
-        self.limit = Some(most.saturating_sub(options).max(1));
+        self.limit = Some(most.max(MIN_MSS).saturating_sub(options));
     }
 
     /// A segment's payload.

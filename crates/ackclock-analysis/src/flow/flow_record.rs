@@ -118,9 +118,6 @@ impl Connection {
             .window_scale
             .push(self.window_shift(1 - from).map_or(NONE, u32::from));
         let both = own.initial.is_some() && other.initial.is_some();
-        flows
-            .window_scale_inferred
-            .push(!both && other.inferred_scale.is_some());
         flows.sack.push(other.sack && (own.sack || !both));
         flows.timestamps.push(own.timestamps && other.timestamps);
         flows.ecn.push(own.ecn && other.ecn);

@@ -62,7 +62,7 @@ impl Connection {
         let Flags(flags) = segment.flags;
         flags & (Flags::SYN | Flags::FIN | Flags::RST) == 0
             && direction.sender_view.as_deref().is_some_and(|view| {
-                view.board.is_empty() && direction.unwrap(segment.sequence) + 1 == view.snd_nxt
+                view.all_acknowledged() && direction.unwrap(segment.sequence) + 1 == view.snd_nxt
             })
     }
 }

@@ -305,6 +305,7 @@ impl LimitClassifier {
             self.limited_s[limit as usize] += spent_s;
         }
         self.drained_by = None;
+        self.last_round.1 = 0.0;
         self.limited_s[limit as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = limit as u8;
         self.max_pipe_bytes = 0; // what was in flight before tells nothing of the window after (RFC 5681 section 4.1)

@@ -117,6 +117,8 @@ pub struct SenderView {
     pub(super) empty_since_ns: Option<i64>,
     /// Since then the receiver's window was closed.
     pub(super) shut_while_empty: bool,
+    /// The acknowledgement that emptied the pipe carried no data.
+    pub(super) emptied_by_pure_ack: bool,
     pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
     /// The TSecr of the last acknowledgement, and when the cumulative acknowledgement last advanced.
@@ -190,6 +192,7 @@ impl SenderView {
             last_ack_captured_ns: now_ns,
             empty_since_ns: None,
             shut_while_empty: false,
+            emptied_by_pure_ack: false,
             newest_delivered_ns: i64::MIN,
             duplicate_acks: 0,
             last_echo: None,
@@ -222,9 +225,12 @@ impl SenderView {
         }
     }
 
-    /// A packet of data was seen, which may be of several segments.
+    /// Count a packet of data, which may be of several segments.
     #[inline]
-    pub fn begin_packet(&mut self, payload_bytes: u32) {
+    pub fn begin_packet(&mut self, start: u64, payload_bytes: u32, now_ns: i64) {
+        if self.sender_delay_ns > 0 && start == self.snd_nxt && now_ns > self.first_data_ns {
+            self.limits.on_in_order(now_ns, payload_bytes);
+        }
         self.last_cause = None;
         self.left_hole = false;
         let units = self.units(payload_bytes);
@@ -234,7 +240,7 @@ impl SenderView {
         self.totals.payload_bytes += u64::from(payload_bytes);
     }
 
-    /// A segment of data was seen, of at most the MSS.
+    /// Process a segment of data, of at most the MSS and the options that it may lack.
     #[inline]
     pub fn data(&mut self, data: &Data, output: &mut Output) {
         self.header_bytes = data.wire_bytes().saturating_sub(data.bytes);
@@ -250,14 +256,12 @@ impl SenderView {
             })
         });
         self.explain_gap(data, hole, output);
+        let cause = self.last_cause.take();
         let before = self.snd_nxt;
         let end = data.start + u64::from(data.bytes);
         self.on_send(data.start, end, data.now_ns);
         if data.start < before {
             self.old_data(data, end.min(before), arrival, output);
-        }
-        if self.sender_delay_ns > 0 && data.start == before && data.now_ns > self.first_data_ns {
-            self.limits.on_in_order(data.now_ns, data.bytes);
         }
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, output);
@@ -265,6 +269,7 @@ impl SenderView {
         self.last_arrival = arrival;
         let is_retransmission = self.last_cause.is_some(); // what is late is no retransmission
         self.after_sending(data.now_ns, is_retransmission, output);
+        self.last_cause = self.last_cause.or(cause);
     }
 
     #[inline]
@@ -281,7 +286,7 @@ impl SenderView {
                     &mut output.shared,
                 );
             } else {
-                self.detect_nagle(since_ns);
+                self.detect_nagle(since_ns, data.bytes);
             }
         }
         self.last_bytes = data.bytes;

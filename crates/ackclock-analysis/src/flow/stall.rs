@@ -169,10 +169,10 @@ fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize)
     });
     let is_still_closed = || {
         let receiver_state = connection
-            .window_shift(from)
+            .window_bytes(segment, from)
             .zip(other.sender_view.as_deref());
-        receiver_state.is_some_and(|(shift, sender_view)| {
-            is_shut(sender_view) && u64::from(segment.window) << shift < u64::from(sender_view.mss)
+        receiver_state.is_some_and(|(window_bytes, sender_view)| {
+            is_shut(sender_view) && window_bytes < u64::from(sender_view.mss)
         })
     };
     is_probe || is_still_closed()
@@ -373,7 +373,7 @@ impl OpenStall {
             }
             // Whoever hears nothing for so long sends again: an acknowledgement came that the capture does not have.
             Evidence::Pending
-                if self.gap_ns > super::MAX_UNSEEN_NS && segment.payload_bytes > 0 =>
+                if self.gap_ns > super::MAX_RETRANSMISSION_GAP_NS && segment.payload_bytes > 0 =>
             {
                 self.sender = from;
                 Some(Stall::Application)
@@ -412,11 +412,13 @@ impl OpenStall {
         if !is_at_sender && self.has_ip_id_gap(segment) {
             // Of a silence that outlasts timers, other connections of the host may have used the numbers.
             let is_own = connection.directions[self.sender].ip_id.is_of_connection();
-            return Some(if is_own || self.gap_ns <= super::MAX_UNSEEN_NS {
-                Stall::Timeout
-            } else {
-                Stall::Unknown
-            });
+            return Some(
+                if is_own || self.gap_ns <= super::MAX_RETRANSMISSION_GAP_NS {
+                    Stall::Timeout
+                } else {
+                    Stall::Unknown
+                },
+            );
         }
         let clock_stopped = self.clock_lag(connection, self.sender, now_ns) > CLOCK_STOPPED;
         if self.evidence == Evidence::HeldUp || clock_stopped {

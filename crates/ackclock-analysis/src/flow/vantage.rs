@@ -51,6 +51,7 @@ fn set_vantage(sender_view: &mut SenderView, sender_ns: i64, receiver_ns: i64) {
         sender_view.sender_delay_ns = sender_ns;
         // Round trips so far had one half only.
         sender_view.rtt = RttStats::default();
+        sender_view.rtt_timestamps = RttStats::default();
         sender_view.rtt_estimator = RttEstimator::default();
     }
 }

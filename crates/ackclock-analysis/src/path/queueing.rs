@@ -51,7 +51,7 @@ pub struct Queue {
     /// Bytes that come without being delayed.
     pub burst: Option<Estimate>,
     /// The greatest lateness of packets behind the queue while it was busy: what was held back then comes as a burst.
-    pub latest_s: f64,
+    pub max_lateness_s: f64,
     /// Bytes beyond the rate at which it drops, if there is such a number.
     pub depth: Option<Estimate>,
 }
@@ -205,7 +205,7 @@ impl Delays {
             steady: seconds(&mut windows.iter().filter(like)) / all_s,
             busy: (all_s / self.active_s()).min(1.0),
             burst,
-            latest_s: self.latest_s(trace, rate.value),
+            max_lateness_s: self.max_lateness_s(trace, rate.value),
             depth: self.depth(trace, rate.value, burst.map_or(0.0, |burst| burst.value)),
         })
     }
@@ -243,11 +243,11 @@ impl Delays {
     }
 
     /// Return by how much a packet came later behind a busy queue than its rate explains, at most; 0 before the queue.
-    fn latest_s(&self, trace: &Trace, rate: f64) -> f64 {
+    fn max_lateness_s(&self, trace: &Trace, rate: f64) -> f64 {
         if !self.behind {
             return 0.0;
         }
-        let (mut latest_s, mut sample) = (0.0_f64, 0);
+        let (mut max_lateness_s, mut sample) = (0.0_f64, 0);
         for place in 1..trace.len() {
             let time_s = trace.time_s[place];
             while sample + 1 < self.len() && self.time_s[sample] < time_s {
@@ -259,10 +259,10 @@ impl Delays {
                 .get(sample)
                 .is_some_and(|&queued_s| queued_s > gap_s)
             {
-                latest_s = latest_s.max(gap_s - trace.bytes[place] / rate);
+                max_lateness_s = max_lateness_s.max(gap_s - trace.bytes[place] / rate);
             }
         }
-        latest_s
+        max_lateness_s
     }
 
     /// Return the burst that passes undelayed at the start of a busy period, if the rate is known well enough.

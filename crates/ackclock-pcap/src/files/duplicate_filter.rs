@@ -2,8 +2,7 @@
 //! bridge and its port, incoming and outgoing on a router, outgoing and incoming on loopback.
 //!
 //! A packet is a duplicate if it has the same bytes as an earlier one and another capture point. At the same capture
-//! point it is another packet, retransmitted or duplicated by the network; but an acknowledgement with the same
-//! identification is a copy, by the network or by a port that mirrors both of its directions, and tells nothing new.
+//! point it is another packet: retransmitted, or duplicated by the network.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -11,8 +10,6 @@ use crate::packet::{Endpoint, Flags, Segment};
 
 /// The longest time between two capture points of one host; longer is a path between hosts.
 const MAX_FORWARDING_NS: i64 = 1_000_000;
-/// The longest time between an acknowledgement and its copy.
-const MAX_COPY_NS: i64 = 20_000_000;
 /// Packets that are remembered: those of a millisecond at 1 M packets/s, nearly.
 const SLOTS: usize = 1024;
 /// The number of distinct capture points tracked for one packet.
@@ -58,14 +55,8 @@ impl DuplicateFilter {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(packet);
         let slot = &mut self.slots[hash as usize % SLOTS];
         if let Some(recent) = slot {
-            let apart_ns = recent.time_ns.abs_diff(time_ns);
-            let is_recent = apart_ns <= MAX_FORWARDING_NS as u64;
+            let is_recent = recent.time_ns.abs_diff(time_ns) <= MAX_FORWARDING_NS as u64;
             let is_same_point = recent.points[..recent.count].contains(&segment.place);
-            let is_numbered = segment.identification.is_some_and(|number| number != 0);
-            let is_copy = is_numbered && segment.payload_bytes == 0;
-            if recent.packet == packet && is_copy && apart_ns <= MAX_COPY_NS as u64 {
-                return true;
-            }
             if recent.packet == packet && is_recent && !is_same_point && recent.count < MAX_POINTS {
                 recent.points[recent.count] = segment.place;
                 recent.count += 1;

@@ -293,3 +293,20 @@ fn unclocked_segments_wait_for_a_full_link_or_the_application() {
     assert_ne!(limit(10), Limit::Application as u8, "the link is full");
     assert_eq!(limit(5), Limit::Application as u8, "it is not");
 }
+
+#[test]
+fn no_limit_takes_time_from_another() {
+    let mut limits = begun();
+    let mut shared = SharedBottleneck::default();
+    for (since_ns, now_ns, shut) in [
+        (10_000_000, 10_200_000, false),
+        (10_500_000, 1_000_000_000, true),
+    ] {
+        let event = respond_after(&limits, 1, 0);
+        limits.ack_clocked(&event);
+        limits.on_send(since_ns, 1000, 1000, false);
+        limits.on_ack(1_000, false, false);
+        limits.on_idle((since_ns, now_ns), shut, 1000, 300_000, &mut shared);
+    }
+    assert!(limits.limited_s.iter().all(|&seconds| seconds >= 0.0));
+}

@@ -244,7 +244,10 @@ impl SenderView {
         self.max_window_bytes = Some(ack.max_window_bytes);
         let window_bytes = ack.window_bytes.unwrap_or(0);
         self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
-        let edge = self.edge.unwrap_or(0).max(position + ack.max_window_bytes);
+        let edge = match ack.window_bytes {
+            Some(0) if position >= self.snd_una => position,
+            _ => self.edge.unwrap_or(0).max(position + ack.max_window_bytes),
+        };
         if self.edge != Some(edge) {
             self.edge_before = self.edge.filter(|_| !was_shut);
             self.edge = Some(edge);
@@ -321,6 +324,7 @@ impl SenderView {
         if self.board.is_empty() {
             self.empty_since_ns = Some(now_ns);
             self.shut_while_empty = false;
+            self.emptied_by_pure_ack = ack.pure;
             self.queued = 0;
         }
         if self.is_collecting() {
@@ -343,10 +347,8 @@ impl SenderView {
     fn report_delivered(&mut self, range: &SentRange, output: &mut Output) {
         let units = self.units(range.bytes);
         self.totals.fates[Fate::Delivered as usize] += u64::from(units);
-        if !range.not_captured {
-            let largest = self.totals.largest_delivered_bytes.max(range.bytes);
-            self.totals.largest_delivered_bytes = largest;
-        }
+        let largest_bytes = self.totals.largest_delivered_bytes.max(range.bytes);
+        self.totals.largest_delivered_bytes = largest_bytes;
         self.totals.fate_bytes[Fate::Delivered as usize] += u64::from(range.bytes);
         if output.options.segments {
             let outcome = self.outcome(range, Fate::Delivered, 1.0);

@@ -422,7 +422,7 @@ impl SenderView {
             return;
         };
         let last = copies.len() - 1;
-        if arrived.is_none() && copies.len() >= STUCK_COPIES {
+        if arrived.is_none() && self.has_acks && copies.len() >= STUCK_COPIES {
             self.totals.smallest_stuck_bytes = match self.totals.smallest_stuck_bytes {
                 0 => range.bytes,
                 known => known.min(range.bytes),
@@ -481,12 +481,15 @@ impl SenderView {
         let mut left = outcome.bytes;
         while left > 0 {
             let bytes = left.min(self.mss.max(1));
-            output.arrival(Arrival {
+            let arrival = output.arrival(Arrival {
                 time_ns,
                 bytes: bytes + self.header_bytes,
                 path,
                 lost: true,
             });
+            if arrival == NOT_KEPT {
+                return;
+            }
             left -= bytes;
         }
     }

@@ -30,8 +30,8 @@ pub enum IpIdOrder {
 }
 
 impl IpIdOrder {
-    /// The position of the next segment of the same super-segment.
-    pub fn following(self) -> Self {
+    /// The same without a gap before it.
+    pub fn without_gap(self) -> Self {
         match self {
             Self::Next { .. } => Self::Next { missing: 0 },
             other => other,
@@ -113,7 +113,7 @@ impl IpIdCounter {
 
     /// Return true if the counter is this connection's and not its host's: it numbered many packets for each gap.
     pub fn is_of_connection(&self) -> bool {
-        self.agreed >= MIN_OWN * (1 + self.others)
+        self.agreed / MIN_OWN > self.others
     }
 
     #[inline]

@@ -8,15 +8,20 @@ const MAX_DELAYED_ACK_NS: i64 = 500_000_000;
 
 impl SenderView {
     /// Nagle's algorithm holds a segment back that is not full until all is acknowledged, and the receiver delays that
-    /// acknowledgement, as it has nothing to answer yet (RFC 1122 sections 4.2.3.2 and 4.2.3.4).
-    pub(super) fn detect_nagle(&mut self, acknowledged_ns: i64) {
+    /// acknowledgement, as it has nothing to answer yet (RFC 1122 sections 4.2.3.2 and 4.2.3.4). The segment before was not
+    /// full either: Linux waits for small segments only (Minshall's variant). `bytes`: those of the new segment.
+    pub(super) fn detect_nagle(&mut self, acknowledged_ns: i64, bytes: u32) {
         // Every acknowledgement may have been delayed, but that of the handshake.
         let rtt_ns = self
             .handshake_ns
             .map_or(self.rtt.min_ns, |known_ns| known_ns.min(self.rtt.min_ns));
         let waited_ns = acknowledged_ns - self.last_sent_ns - rtt_ns;
         let was_delayed = (MIN_DELAYED_ACK_NS..=MAX_DELAYED_ACK_NS).contains(&waited_ns);
-        if was_delayed && self.rtt.count > 0 && self.last_bytes < self.max_segment_bytes {
+        if was_delayed
+            && self.emptied_by_pure_ack
+            && self.rtt.count > 0
+            && self.last_bytes.max(bytes) < self.max_segment_bytes
+        {
             self.totals.nagle_waits = self.totals.nagle_waits.saturating_add(1);
             self.totals.nagle_wait_ns += waited_ns;
         }
