@@ -4,8 +4,9 @@
 
 `FOLDER` has captures and a `truth.json`: by the name of a scenario its `verdict`, what is right as well (`also`,
 `also_at` by vantage point), the `files` by vantage point, what was lost (`seen`), and what is `known` of the path:
-`rate_mbit` of IP packets, `limiter` and `depth_bytes` of its bucket. Losses count as exact if the captured data was lost as often as
-the path dropped it; a rate is right within 5 %, a depth within 10 %. `--wrong` lists the captures that are not right.
+`rate_mbit` of IP packets, `limiter` and `depth_bytes` of its bucket. Losses count as exact if the captured data was
+lost as often as the path dropped it; a rate is right within 5 %, a depth within 10 %. `--wrong` lists the captures that
+are not right.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def test_capture_loss_is_a_share_of_what_arrived():
     assert capture_analysis.capture_loss([row_of_vantage("sender", data_segments=0)]) == {"packets": 0, "share": None}
 
 
-def test_sizes_that_never_arrive_are_known_by_what_did():
+def test_sizes_that_do_not_fit_the_path():
     def too_large(**more):
         (reported,) = capture_analysis.of_flows([row(0, **more)], [], {})
         return reported["too_large_bytes"]

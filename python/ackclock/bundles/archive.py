@@ -40,6 +40,9 @@ LONGEST_NAME, LONGEST_STEP = 4000, 255
 #: Bytes that are read at a time.
 AT_A_TIME = 1 << 20
 
+#: Magic of a tar archive's headers, and its offset (POSIX.1-1988).
+MAGIC, MAGIC_AT = b"ustar", 257
+
 #: Content of a part: a file, or bytes.
 Given: TypeAlias = "Path | bytes"
 
@@ -47,7 +50,7 @@ Given: TypeAlias = "Path | bytes"
 EXPECTED = "a file that `ackclock bundle` has written"
 
 #: Errors of `tarfile` for a damaged archive: its own, numbers that are none, and sizes beyond any file.
-_UNREADABLE = (tarfile.TarError, EOFError, ValueError, OverflowError, MemoryError)
+_UNREADABLE = (tarfile.TarError, EOFError, ValueError, OverflowError, MemoryError, RecursionError)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -96,7 +99,7 @@ def read(path: Path, into: Path | None = None, wanted: Callable[[str], bool] = l
                 raise _damaged(path, f"{member.name[:80]!r} is not what the list says")
             _take(path, archive, member, part, into if into is not None and wanted(member.name) else None)
     if missing:
-        raise _damaged(path, f"it is cut off before {next(iter(missing))}")
+        raise _damaged(path, f"{next(iter(missing))} is missing, or its header is damaged")
     return bundle
 
 
@@ -129,17 +132,25 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
             if not _is_tar(header):
                 raise InputError(f"{readable(path)}: found {_kind(header)}; expected {EXPECTED}")
             file.seek(0)
-            with tarfile.open(fileobj=file, mode="r:") as archive:
+            with _archive(path, file) as archive:
                 yield archive
     except OSError as error:
         raise InputError(f"{readable(path)}: found an error ({files.reason(error)}); expected {EXPECTED}") from None
 
 
+def _archive(path: Path, file: IO[bytes]) -> tarfile.TarFile:
+    try:
+        return tarfile.open(fileobj=file, mode="r:")
+    except _UNREADABLE:
+        raise _damaged(path, f"the header of {LIST}") from None
+
+
 def _is_tar(header: bytes) -> bool:
     try:
-        return tarfile.TarInfo.frombuf(header, "utf-8", "strict").type == tarfile.REGTYPE
+        tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     except _UNREADABLE:
-        return False
+        return header[MAGIC_AT : MAGIC_AT + len(MAGIC)] == MAGIC
+    return True
 
 
 def _members(path: Path, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -209,7 +220,7 @@ def _take(path: Path, archive: tarfile.TarFile, member: tarfile.TarInfo, part: P
     if into is None:
         digest = _copy(path, archive, member, None)
     else:
-        target = into / tarfile.data_filter(member, str(into)).name
+        target = into / member.name
         with folders.write_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as sink:

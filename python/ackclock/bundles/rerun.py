@@ -158,7 +158,7 @@ def _run(result: Opened, target: Path, options: Options) -> Outcome:
         name = str(manifest.about["engine"])
         plan = _planned(result, manifest.about, [name], options)
     _write_run(plan, name, target, options)
-    return _outcome(result, manifest, target, _metrics_of(result, target, "", name, plan), manifest.files)
+    return _outcome(result, target, _metrics_of(result, target, "", name, plan), manifest.files)
 
 
 def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
@@ -289,7 +289,7 @@ def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan
     return verdict.metrics(given, again, exact=exact, where=part)
 
 
-def _outcome(result: Opened, manifest: Manifest, target: Path, rows: list[Metric], files: Mapping[str, str]) -> Outcome:
+def _outcome(result: Opened, target: Path, rows: list[Metric], files: Mapping[str, str]) -> Outcome:
     equal = _equal(files, manifests.read(target).files)
     return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ackclock import _core
+from ackclock import _core, repr_format
 from ackclock.capture.congestion import Ranking
 from ackclock.figures import numbers
 
@@ -61,7 +61,7 @@ COLUMNS = (
 MIN_TOO_LARGE = 536
 
 #: The same where no data passed at all: nearly every path passes 1,280 bytes, IPv6's minimum (RFC 8200 section 5).
-MIN_TOO_LARGE_ALONE = 1220
+MIN_FULL_SEGMENT = 1220
 
 #: Entry of an unknown path.
 NO_PATH: Mapping[str, Any] = {
@@ -153,7 +153,7 @@ def _is_too_large(row: Row) -> bool:
     if stuck_bytes is None:
         return False
     if passed_bytes is None:  # nothing passed but the handshake
-        return bool(row["handshake_s"] is not None and stuck_bytes >= MIN_TOO_LARGE_ALONE)
+        return bool(row["handshake_s"] is not None and stuck_bytes >= MIN_FULL_SEGMENT)
     return bool(max(passed_bytes + 1, MIN_TOO_LARGE) <= stuck_bytes)
 
 
@@ -200,10 +200,10 @@ def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
         return _no_connection(analysis["files"])
     where = f", seen {PLACES[analysis['vantage']]}" if analysis["vantage"] else ""
     data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
-    seen = f"{_counted(analysis['connections'], 'connection')} with {data}{where}"
-    parts = [seen, f"{_counted(lost, 'segment')} lost"]
+    seen = f"{repr_format.counted(analysis['connections'], 'connection')} with {data}{where}"
+    parts = [seen, f"{repr_format.counted(lost, 'segment')} lost"]
     if analysis["capture_loss"]["packets"]:
-        parts.append(f"{_counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
+        parts.append(f"{repr_format.counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
     return "; ".join(parts) + "." + _path(analysis["path"])
 
 
@@ -211,8 +211,8 @@ def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
     packets = sum(file["packets"] for file in files)
     others = sum(file.get("not_tcp", 0) for file in files)
     if packets and others == packets:
-        return f"No TCP among {_counted(packets, 'packet')}."
-    return f"No connection among {_counted(packets, 'packet')}."
+        return f"No TCP among {repr_format.counted(packets, 'packet')}."
+    return f"No connection among {repr_format.counted(packets, 'packet')}."
 
 
 def _path(path: Mapping[str, Any]) -> str:
@@ -241,10 +241,6 @@ def depth_of(path: Mapping[str, Any], word: str = "") -> str:
     """Return the limiter's depth with a suffix; "or more" if its bucket may have been partly empty at first."""
     or_more = ", or more if it was not full at first" if path.get("depth_is_minimum") else ""
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 #: Segments that are analysed before the rows found are put away; and somebody may want it to end.

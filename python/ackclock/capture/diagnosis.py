@@ -18,6 +18,7 @@ from ackclock.capture.findings import (
     Cause,
     Finding,
     cause_on_path,
+    connection_resets,
     no_data,
     of_capture,
     of_distance,
@@ -27,7 +28,6 @@ from ackclock.capture.findings import (
     of_nagle,
     of_sizes,
     of_stalls,
-    refused_connections,
     summed,
     too_little_data,
 )
@@ -140,7 +140,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         *(of_file if is_spoilt else ()),
         *of_limiter(path),
         *long,
-        *refused_connections(analysis["flows"]),
+        *connection_resets(analysis["flows"]),
         *of_sizes(analysis["flows"]),
         *of_nagle(analysis["flows"], total_s),
         *by_share,
@@ -155,7 +155,7 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
 
     If they tell nothing, `reason` says why it is undecided.
     """
-    refused, long = list(refused_connections(analysis["flows"])), list(of_distance(analysis["flows"]))
+    refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
     findings = [*refused, *long, *of_sizes(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
     if refused:

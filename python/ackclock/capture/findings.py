@@ -329,7 +329,7 @@ def of_distance(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
         yield Finding(Cause.NETWORK, sentence, {"rtt_s": rtt_s}, next=then, shown=("rtt",))
 
 
-def refused_connections(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+def connection_resets(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return the finding of connections whose SYN was answered by a reset (RFC 9293 section 3.10.7.1)."""
     refused = sum(flow["refused"] for flow in flows)
     if refused:

@@ -39,8 +39,7 @@ def engines(default: str | None = "packet") -> Decorator:
     return click.option(
         "--engine",
         metavar="NAME[,NAME]",
-        default=default,
-        required=default is None,
+        **({"required": True} if default is None else {"default": default}),
         shell_complete=completion.list_of(completion.engines),
         help=f"Engines to run: {', '.join(completion.engines())}; differences are relative to the first.",
     )

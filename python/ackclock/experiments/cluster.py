@@ -123,7 +123,9 @@ class AbsenceMonitor:
         """Return the message that is due, if any. `workers` are those connected."""
         if workers:
             was_reported, self._is_reported, self._lost_s = self._is_reported, False, None
-            return f"{workers} {'worker is' if workers == 1 else 'workers are'} there again" if was_reported else None
+            return (
+                f"{workers} {'worker is' if workers == 1 else 'workers are'} connected again" if was_reported else None
+            )
         self._lost_s = now_s if self._lost_s is None else self._lost_s
         if self._is_reported or now_s - self._lost_s < MAX_ABSENCE_S:
             return None
@@ -145,9 +147,12 @@ class DaskExecutor:
         handed: Future[Any] = Future()
         remote = self._executor.submit(call, _core.version, function, *arguments)
         remote.add_done_callback(lambda done: self._hand_over(done, handed))
+        handed.add_done_callback(lambda each: remote.cancel() if each.cancelled() else None)
         return handed
 
     def _hand_over(self, done: Future[Any], handed: Future[Any]) -> None:
+        if not handed.set_running_or_notify_cancel():
+            return
         if done.cancelled():
             handed.set_exception(self._lost())
         elif (error := done.exception()) is None:

@@ -14,11 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ackclock import engines, metrics
+from ackclock import engines, metrics, repr_format
 from ackclock.dataset import Dataset, folders
-from ackclock.engines.engine import cores
+from ackclock.engines.engine import Engine, RunOptions, cores
 from ackclock.errors import AckclockError
 from ackclock.experiments.runner import shortened
+from ackclock.figures import numbers
 from ackclock.plan import Plan
 
 #: Engines that compute in this process. The others start programs, boot guests or use real hosts: they have no pilot.
@@ -69,15 +70,16 @@ class Forecast:
             return None
         if self.bytes is None or free >= self.bytes:
             return None
-        return f"{folder}: about {amount(self.bytes)} will be written, and {amount(free)} are free"
+        needed, left = numbers.value(self.bytes, "bytes"), numbers.value(free, "bytes")
+        return f"{folder}: about {needed} will be written, and {left} are free"
 
     def __str__(self) -> str:
-        runs = "1 run" if self.runs == 1 else f"{self.runs:,} runs"
+        runs = repr_format.counted(self.runs, "run")
         on = "on 1 core" if self.jobs == 1 else f"on {self.jobs} cores"
         if self.wall_s is None or self.bytes is None:
-            return f"{runs} {on}; no estimate for this engine"
+            return f"{runs} {on}; no estimate"
         about = f"about {duration(self.wall_s)}" if self.wall_s >= 1 else "less than a second"
-        return f"{about} of work {on} ({runs}), about {amount(self.bytes)} on disk"
+        return f"{about} of work {on} ({runs}), about {numbers.value(self.bytes, 'bytes')} on disk"
 
 
 def of_runs(pairs: Sequence[tuple[Plan, str]], jobs: int | None, *, report: bool) -> Forecast:
@@ -121,7 +123,7 @@ def pilot(plan: Plan, engine: str, finish: Callable[[Dataset], float]) -> Estima
         begun_s = time.process_time()
         try:
             short = engines.resolve_inputs(chosen, shortened(plan, factor))
-            size = finish(chosen.run(short, plan.seeds[0]))
+            size = _run(chosen, short, finish)
         except (AckclockError, ValueError):  # as where nothing starts in so short a time
             continue
         lengths.append(1.0 / factor)
@@ -133,6 +135,15 @@ def pilot(plan: Plan, engine: str, finish: Callable[[Dataset], float]) -> Estima
     step = (1.0 - lengths[-1]) / (lengths[-1] - lengths[-2])
     (before_s, before_bytes), (cpu_s, size) = measured[-2:]
     return Estimate(cpu_s + max(0.0, cpu_s - before_s) * step, size + max(0.0, size - before_bytes) * step)
+
+
+def _run(engine: Engine, plan: Plan, finish: Callable[[Dataset], float]) -> float:
+    """Run a plan with its first seed, and its packet captures if they are asked for; return the bytes."""
+    if not plan.record.pcap:
+        return finish(engine.run(plan, plan.seeds[0]))
+    with folders.temporary_folder() as place:
+        size = finish(engine.run(plan, plan.seeds[0], RunOptions(captures=place)))
+        return size + sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
 
 
 def _written_bytes(data: Dataset) -> float:
@@ -160,12 +171,3 @@ def duration(seconds: float) -> str:
             whole, rest = divmod(round(seconds / part_s), unit_s // part_s)
             return f"{whole} {unit.removesuffix('s') if whole == 1 else unit}" + (f" {rest} {part}" if rest else "")
     return f"{seconds:.0f} s"
-
-
-def amount(size_bytes: float) -> str:
-    """Return bytes for people: `4.2 GB`."""
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size_bytes >= factor:
-            number = size_bytes / factor
-            return f"{number:.1f} {unit}" if number < 10 else f"{number:.0f} {unit}"
-    return f"{size_bytes:.0f} B"

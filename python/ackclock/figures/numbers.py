@@ -13,7 +13,7 @@ SCALES = {
     "share": ((0.01, "%"),),
     "packets": ((1.0, "packets"),),
     "segments": ((1.0, "segments"),),
-    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
+    "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
     "byte/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "bytes/s")),
 }
 

@@ -93,7 +93,7 @@ def test_throughput_by_limits_is_all_that_was_delivered(result):
 def test_the_pipe_is_that_of_the_samples(result):
     layers = named(capture_figures.pipe(view(result.data), flow=0))
     samples = result.data.flow_samples.filter(pl.col("flow") == 0).sort("time_s")
-    np.testing.assert_array_equal(layers["pipe: at most the window"].y, samples["in_flight"].to_numpy())
+    np.testing.assert_array_equal(layers["in flight: at most the window"].y, samples["in_flight"].to_numpy())
     assert "receiver’s window" not in layers  # a gigabyte, far above
 
 

@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ackclock import repr_format
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.experiments.fit.events import Event, losses
@@ -90,7 +91,7 @@ class Fitted:
         gap = f"pauses of {_text_of(self.gap)} RTTs separate them" if self.gap else "pauses are of one kind"
         lines = [
             f"# ackclock fit {' '.join(names)}",
-            f"# {self.events} loss events in {_counted(self.runs, 'run')}, {self.flows:.3g} flows and "
+            f"# {self.events} loss events in {repr_format.counted(self.runs, 'run')}, {self.flows:.3g} flows and "
             f"{self.lost_p:.3g} lost packets each, one in {self.interval_s:.3g} s; {gap}",
             f"# share of the flows hit: {_text_of(self.share)}; intervals are of 95 %",
             "",
@@ -120,10 +121,6 @@ class Fitted:
 def _text_of(interval: Interval) -> str:
     estimate, low, high = interval
     return f"{estimate:.3g} ({low:.3g} to {high:.3g})"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:

@@ -143,7 +143,8 @@ class Job:
         numbers = random.Random(0).sample(points, min(MAX_PILOTS, len(points)))
         pairs = ((self.loaded.point(number).plan, self.spec.engine) for number in numbers)
         runs = len(self.runs) * (1 if self.perturbed is None else 2)
-        return pilot.of_sweep(pairs, runs, self.jobs, names=self.spec.metrics, tables=self.spec.tables)
+        jobs = self.jobs if self.target is None else self.target.workers
+        return pilot.of_sweep(pairs, runs, jobs, names=self.spec.metrics, tables=self.spec.tables)
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Run what is left. `progress` is called with the share of the runs that is done."""
