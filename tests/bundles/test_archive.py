@@ -123,6 +123,14 @@ def test_parts_that_are_not_listed_or_no_regular_files_are_rejected(path):
     assert "damaged: 'a' is not what the list says" in rejection(path, made.getvalue())
 
 
+def test_headers_that_name_the_next_header_without_end_are_rejected(path):
+    long_name = tarfile.TarInfo("././@LongLink")
+    long_name.type, long_name.size = tarfile.GNUTYPE_LONGNAME, 512
+    header = long_name.tobuf(tarfile.GNU_FORMAT) + bytes(512)
+    assert "damaged: " in rejection(path, header * 5000)
+    assert "damaged: " in rejection(path, path.read_bytes()[:-1024] + header * 5000)
+
+
 def test_other_files_are_rejected_by_kind(path, tmp_path):
     assert "a zip archive" in rejection(path, b"PK\3\4" + bytes(600))
     assert "a gzip file" in rejection(path, b"\x1f\x8b" + bytes(600))

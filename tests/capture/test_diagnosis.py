@@ -18,6 +18,7 @@ POLICER = {
     "rate_ci95": [1.4e6, 1.6e6],
     "depth_bytes": 24e3,
     "depth_ci95": [2e4, 3e4],
+    "burst_bytes": None,
 }
 
 
@@ -257,4 +258,4 @@ def test_slow_start_behind_timeouts_is_no_short_transfer():
 def test_where_nothing_is_given_of_the_time_nothing_is_decided():
     assert diagnose(reported()).verdict is Cause.UNDECIDED
     none = {**reported(), "connections": 0, "flows": []}
-    assert sentences(none)[0][0] == "There is no connection to look at."
+    assert sentences(none)[0][0] == "The capture contains no TCP connection."

@@ -18,11 +18,8 @@ def analysis(*shared: float) -> dict[str, Any]:
     }
 
 
-def test_who_shares_a_link_with_what_is_not_captured_does_not_report_its_rate():
-    assert sentence(analysis(0.9), 1_000_000, 0).endswith(
-        "A queue before a full link that others share; this flow got 6.00 Mb/s of it."
-    )
-    for of_all in (analysis(0.1), analysis(0.9, 0.9)):
+def test_a_full_link_has_its_rate_whoever_shares_it():
+    for of_all in (analysis(0.1), analysis(0.9), analysis(0.9, 0.9)):
         assert sentence(of_all, 1_000_000, 0).endswith("A queue before a link of 6.00 Mb/s.")
 
 

@@ -479,6 +479,12 @@ def test_the_kernel_option_overrides_the_scenarios(here):
     assert kept["sweep"]["kernel"] == "/no/such/kernel"
 
 
+def test_compare_without_engines_is_rejected(here):
+    assert rejected("compare", "small.toml") == (
+        "ackclock compare: missing option '--engine'; see ackclock compare --help"
+    )
+
+
 @pytest.mark.parametrize("command", ["run", "sweep", "compare"])
 def test_a_kernel_without_the_engine_linux_is_rejected(here, command):
     expected = '--kernel: found "live" with --engine packet,fluid; expected --engine linux'

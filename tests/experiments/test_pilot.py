@@ -64,7 +64,7 @@ def test_an_engine_outside_this_process_has_no_estimate():
     plan = ac.loads(SCENARIO).plan()
     found = pilot.of_runs([(plan, "packet"), (plan, "ns2")], 2, report=True)
     assert (found.runs, found.wall_s, found.bytes) == (6, None, None)
-    assert str(found) == "6 runs on 2 cores; no estimate for this engine"
+    assert str(found) == "6 runs on 2 cores; no estimate"
     assert found.shortage(Path()) is None
 
 
@@ -78,9 +78,9 @@ def test_a_sweep_is_estimated_from_some_of_its_points():
 
 def test_text_of_a_forecast():
     found = Forecast(200, 2, 9600.0, 4800.0, 2.1e7)
-    assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs), about 21 MB on disk"
+    assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs), about 21.0 MB on disk"
     tiny = Forecast(1, 1, 0.1, 0.1, 999)
-    assert str(tiny) == "less than a second of work on 1 core (1 run), about 999 B on disk"
+    assert str(tiny) == "less than a second of work on 1 core (1 run), about 999 bytes on disk"
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_a_duration_has_no_more_than_two_numbers(seconds, text):
 
 def test_too_little_room_is_a_warning(tmp_path):
     found = Forecast(1, 1, 1.0, 1.0, 1e18)
-    assert "about 1000000 TB will be written, and" in found.shortage(tmp_path / "new" / "folder")
+    assert "about 1,000,000 TB will be written, and" in found.shortage(tmp_path / "new" / "folder")
     assert Forecast(1, 1, 1.0, 1.0, 1.0).shortage(tmp_path) is None

@@ -79,6 +79,7 @@ impl Analysis {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         let since_ns = time_ns.saturating_sub(origin_ns);
         let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
+        self.clamped_timestamps += u64::from(now_ns != since_ns);
         let captured = (segment.file, segment.interface, now_ns);
         let previous = self.previous.replace(captured);
         let now_ns = (now_ns + self.set_back_ns).min(LONGEST_NS);

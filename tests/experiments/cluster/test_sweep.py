@@ -81,7 +81,7 @@ def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatc
         ac.sweep(scenario, out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=kill_it)
     assert [str(line.message) for line in said] == [
         f"{made.address}: {clusters.WORKERS_LOST}",
-        f"{made.address}: 1 worker is there again",
+        f"{made.address}: 1 worker is connected again",
     ]
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
 
@@ -91,7 +91,7 @@ def test_a_line_is_printed_a_single_time_after_a_delay():
     assert [monitor.message(2, 0.0), monitor.message(0, 2.0), monitor.message(1, 4.0)] == [None, None, None]
     assert [monitor.message(0, 10.0), monitor.message(0, 14.9), monitor.message(0, 15.0)] == [None, None, lost]
     back = [monitor.message(0, 60.0), monitor.message(3, 61.0), monitor.message(3, 62.0)]
-    assert back == [None, "3 workers are there again", None]
+    assert back == [None, "3 workers are connected again", None]
 
 
 #: The command line, with a part for each task that is done.
