@@ -59,8 +59,8 @@ The verdict is the cause with the most time, apart from the path at full speed, 
 the time that the path took at full speed; else nothing stands out. It is the capture if that lacks a tenth of the data
 segments that arrived, or if its clock was set back by a tenth of the time or more. It is undecided if all data passed
 within one round trip, if no acknowledgements of data were captured, or if stalls of unknown cause, or windows of
-unknown scale, took most of the time: without the handshake the window scale is unknown, and where fewer than 0.5 % of
-the packets were lost and the path shows no rate, window-limited time counts as undecided.
+unknown scale, took most of the time: without the handshake the window scale is unknown, and round trips in which the
+window is full at the smallest scale that holds what was in flight count as undecided.
 
 `benchmarks/scoreboard/live.py` compares verdicts with what was imposed on live kernels.
 """

@@ -382,6 +382,7 @@ impl Connection {
         let first = direction.first.unwrap_or(start);
         let mut sender_view =
             SenderView::new(flow, path, first, direction.size.mss(), now_ns).with_tracer(rows);
+        sender_view.is_mid_stream = direction.initial.is_none();
         sender_view.handshake_ns = handshake_ns;
         if let (Some(tracer), Some((timestamps, sent_ns)), 0) =
             (&mut sender_view.tracer, self.handshake_ack, from)

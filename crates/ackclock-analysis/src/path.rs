@@ -218,6 +218,13 @@ fn fit_if(
     let queue = delays.queue(&trace);
     let has_bucket = trace.losses.len() >= MIN_LOSSES && wants_bucket(queue, &trace);
     let bucket = has_bucket.then(|| policing::fit(&trace)).flatten();
+    let (trace, delays, bucket) = match bucket.and_then(|bucket| from_full(&trace, bucket)) {
+        Some((later, bucket)) => {
+            let delays = Delays::new(&later, rtts);
+            (later, delays, Some(bucket))
+        }
+        None => (trace, delays, bucket),
+    };
     let [slope, slope_when_full] =
         bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
     let evidence = Evidence {
@@ -243,6 +250,17 @@ fn fit_if(
         queue,
         evidence,
     }
+}
+
+/// Return a bucket that explains the losses from where it was full, with the trace from there, if `bucket` explains them
+/// too little: it may have been in use when the capture began.
+fn from_full(trace: &Trace, bucket: Bucket) -> Option<(Trace, Bucket)> {
+    if bucket.explained >= EXPLAINED {
+        return None;
+    }
+    let later = trace.since_lowest();
+    let bucket = (later.losses.len() >= MIN_LOSSES).then(|| policing::fit(&later))??;
+    (bucket.explained >= EXPLAINED).then_some((later, bucket))
 }
 
 /// Return true if delays alone decide, because no bucket can explain enough to change the result.

@@ -80,6 +80,8 @@ codes!(
         SharedBottleneck => "shared_bottleneck",
         /// The sender's buffer: as much is under way as it holds.
         SendBuffer => "send_buffer",
+        /// Perhaps the receiver's window, whose scale is unknown.
+        UnknownWindow => "unknown_window",
     }
 );
 
@@ -282,6 +284,7 @@ table!(
         limited_bottleneck_s: f64,
         limited_shared_bottleneck_s: f64,
         limited_send_buffer_s: f64,
+        limited_unknown_window_s: f64,
         limited_unknown_s: f64,
         stalls: u32,
         stalled_s: f64,

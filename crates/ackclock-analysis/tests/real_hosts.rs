@@ -277,3 +277,100 @@ fn an_identification_of_32_bits_wraps() {
     trace.ack(200, 4, &[]);
     assert_eq!(trace.analysed().flows.delivered, [4]);
 }
+
+/// Flights of so many segments, of which one is larger, without the handshake; the window has the scale 7.
+fn without_handshake(window: u16, flight: u32, largest: u32) -> Trace {
+    let mut trace = Trace::after_handshake(0, 100);
+    trace.segments.clear();
+    let mut number = 0;
+    for round in 0..40 {
+        let at_ms = 100 + 100 * round;
+        let size = if round == 20 { largest } else { flight };
+        for place in 0..i64::from(size) {
+            let at_ms = at_ms + place;
+            trace.data(at_ms, number).options.timestamps = Some((at_ms as u32, at_ms as u32 - 100));
+            let ack = trace.ack(at_ms + 100, number + 1, &[]);
+            ack.options.timestamps = Some((at_ms as u32 + 50, at_ms as u32));
+            ack.window = window;
+            number += 1;
+        }
+    }
+    let order = |one: &Segment| (one.time_ns, one.payload_bytes > 0);
+    trace.segments.sort_by_key(order);
+    trace
+}
+
+#[test]
+fn a_full_window_of_unknown_scale_may_be_the_limit() {
+    // 64 << 7 bytes have room for eight segments, and no window of another scale is full with them.
+    for (flight, largest, is_full) in [(8, 8, true), (5, 30, false)] {
+        let flows = without_handshake(64, flight, largest).analysed().flows;
+        let unknown_s = flows.limited_unknown_window_s[0];
+        assert_eq!(unknown_s > 3.0, is_full, "{flight}: {unknown_s}");
+        assert_eq!(unknown_s < 0.5, !is_full, "{flight}: {unknown_s}");
+    }
+}
+
+#[test]
+fn what_was_in_flight_when_a_capture_began_was_not_missed() {
+    let mut trace = Trace::after_handshake(0, 100);
+    trace.segments.clear();
+    // The first packet is a retransmission; 20 to 39 were in flight.
+    trace.ack(90, 19, &[(20, 25)]);
+    trace.data(100, 19);
+    for number in 40..60 {
+        trace.ack(61 + i64::from(number), 19, &[(20, 40.min(number - 14))]);
+        trace.data(61 + i64::from(number), number);
+    }
+    trace.ack(200, 40, &[]);
+    trace.ack(220, 60, &[]);
+    let flows = trace.analysed().flows;
+    assert_eq!(flows.not_captured, [0]);
+}
+
+#[test]
+fn retransmission_in_pieces_is_a_single_loss() {
+    let mut trace = working(12);
+    for number in 12..16 {
+        trace.data(1300, number);
+    }
+    for (at_ms, blocks) in [(1400, (13, 14)), (1401, (13, 15)), (1402, (13, 16))] {
+        trace.ack(at_ms, 12, &[blocks]);
+    }
+    for half in 0..2 {
+        let piece = trace.data(1403 + i64::from(half), 0);
+        piece.sequence = 1 + 12 * MSS + half * MSS / 2;
+        piece.payload_bytes = MSS / 2;
+    }
+    trace.ack(1504, 16, &[]);
+    let flows = trace.analysed().flows;
+    assert_eq!((flows.lost[0], flows.retransmissions_fast[0]), (1, 2));
+    let fates = flows.delivered[0] + flows.lost[0] + flows.spurious[0];
+    assert_eq!(fates, flows.data_segments[0]);
+}
+
+#[test]
+fn a_retransmission_that_is_lost_as_well_is_counted_by_the_senders_own_numbers() {
+    let mut trace = Trace::after_handshake(100, 0);
+    let mut number = 1000;
+    for segment in 0..300_u32 {
+        // Segment 200 is lost, two retransmissions of it before 220 are, and the third comes behind 269.
+        number += if segment == 220 { 3 } else { 1 };
+        if segment == 200 {
+            continue;
+        }
+        let at_ms = 200 + 5 * i64::from(segment);
+        trace.data(at_ms, segment).identification = Some(number);
+        match segment {
+            201..270 => trace.ack(at_ms, 200, &[(201, segment + 1)]),
+            _ => trace.ack(at_ms, segment + 1, &[]),
+        };
+        if segment == 269 {
+            number += 1;
+            trace.data(at_ms + 1, 200).identification = Some(number);
+            trace.ack(at_ms + 1, 270, &[]);
+        }
+    }
+    let flows = trace.analysed().flows;
+    assert_eq!(flows.lost_upstream, [3]);
+}

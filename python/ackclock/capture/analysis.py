@@ -24,7 +24,10 @@ JsonObject: TypeAlias = dict[str, Any]
 ENDS_OF_FLOWS = ("client", "server")
 
 #: Limits of a sender.
-LIMITS = ("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck", "send_buffer")
+LIMITS = (
+    *("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck", "send_buffer"),
+    "unknown_window",
+)
 
 #: Causes of a repair, and the column that counts them.
 RETRANSMISSIONS = {

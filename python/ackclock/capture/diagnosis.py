@@ -51,9 +51,6 @@ FILLS = 0.85
 #: A queue is the limit from this share of the time on; and its link has one rate if it has it for half of that.
 BUSY, STEADY = 0.2, 0.5
 
-#: Losses below this share of the packets may leave a window as it is.
-FEW_LOSSES = 0.005
-
 #: Mean round trips that are less than so many times the shortest show no queue.
 QUEUED_RTT = 1.15
 
@@ -112,9 +109,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
     total_s = sum(flow.span_s for flow in flows)
     limit_on_path = _limits_on_path(analysis, flows, total_s - sum(stalled_s.values()))
     limited_s = summed(
-        ("unknown_window" if flow.is_unknown(limit, path) else limit_on_path.get(limit, limit), value)
-        for flow in flows
-        for limit, value in flow.limited_s.items()
+        (limit_on_path.get(limit, limit), value) for flow in flows for limit, value in flow.limited_s.items()
     )
     if not limited_s and not stalled_s:
         return _without_round_trips(analysis, no_data(analysis))
@@ -202,12 +197,6 @@ class _Flow:
     data_bytes: int
     #: The shortest round trip, by data or the handshake; 0 if none is known.
     shortest_s: float
-    #: The handshake is missing, which tells how windows are scaled, and next to nothing was lost.
-    has_unknown_window: bool
-
-    def is_unknown(self, limit: str, path: Mapping[str, Any]) -> bool:
-        """Return True if a limit may be the receiver's window as well, as no limiter of the path explains it."""
-        return self.has_unknown_window and path["rate_bps"] is None and limit not in ("application", "receiver")
 
     @staticmethod
     def of(flow: Mapping[str, Any]) -> _Flow:
@@ -217,11 +206,9 @@ class _Flow:
         span_s = max(8 * data_bytes / goodput_bps if goodput_bps else 0.0, sum(stalled_s.values()))
         rounds_s = {limit: share * span_s for limit, share in (flow["limited"] or {}).items()}
         limited_s = _between(rounds_s, stalled_s)
-        lost_share = (flow["segments_lost"] or 0) / max(flow["packets"], 1)
-        unknown = flow["handshake_s"] is None and lost_share < FEW_LOSSES
         rtt_min_s, rtt_mean_s = flow["rtt_min_s"], flow["rtt_mean_s"]
         shortest_s = min(filter(None, (flow["handshake_s"], rtt_min_s)), default=0.0)
-        return _Flow(span_s, limited_s, stalled_s, rtt_min_s, rtt_mean_s, data_bytes, shortest_s, unknown)
+        return _Flow(span_s, limited_s, stalled_s, rtt_min_s, rtt_mean_s, data_bytes, shortest_s)
 
 
 def _between(rounds_s: Mapping[str, float], stalled_s: Mapping[str, float]) -> dict[str, float]:

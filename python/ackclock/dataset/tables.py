@@ -220,7 +220,8 @@ CAPTURED = {
     **_nullable(U32, "nagle_waits largest_delivered_bytes smallest_stuck_bytes"),
     **_nullable(F64, "nagle_wait_s"),
     **_nullable(F64, "limited_application_s limited_receiver_s limited_cwnd_s limited_slow_start_s"),
-    **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_send_buffer_s limited_unknown_s"),
+    **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_send_buffer_s"),
+    **_nullable(F64, "limited_unknown_window_s limited_unknown_s"),
 }
 
 STALLS = {

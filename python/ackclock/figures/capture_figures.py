@@ -79,6 +79,7 @@ LIMITS = {
     "receiver": ("receiver", figure_spec.PINK),
     "application": ("application", figure_spec.SKY),
     "send_buffer": ("send buffer", figure_spec.PURPLE),
+    "unknown_window": ("a window of unknown scale", figure_spec.GREY),
     "unknown": ("unknown", figure_spec.LIGHT),
 }
 

@@ -66,6 +66,7 @@ impl Connection {
         let view = sender_view.unwrap_or_else(|| none.insert(SenderView::new(NONE, None, 0, 1, 0)));
         self.vantage_of(from, view, flows);
         totals_of(&view.totals, flows);
+        flows.lost_upstream.push(self.lost_upstream(from, view));
         let until_s = if view.has_acks {
             last_ack_s
         } else {
@@ -73,6 +74,18 @@ impl Connection {
         };
         times_of(view, until_s - first_data_s, flows);
         limits_of(view, flows);
+    }
+
+    /// The segments lost before the vantage point: by the sender's own IP identifications, as a retransmission that was
+    /// lost too leaves no other trace at the receiver; else as they were inferred.
+    fn lost_upstream(&self, from: usize, view: &SenderView) -> u64 {
+        let fates = &view.totals.fates;
+        let is_remote = matches!(view.vantage, Vantage::Middle | Vantage::Receiver);
+        let is_complete = fates[Fate::NotCaptured as usize] == 0;
+        let counted = self.directions[from].ip_id.missing_data();
+        counted
+            .filter(|_| is_remote && is_complete)
+            .unwrap_or(fates[Fate::LostBefore as usize])
     }
 
     fn ends_of(&self, from: usize, flows: &mut Flows) {
@@ -174,7 +187,6 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
         });
     flows.delivered.push(fate(Fate::Delivered));
     flows.lost.push(fate(Fate::Lost));
-    flows.lost_upstream.push(fate(Fate::LostBefore));
     flows.reordered.push(fate(Fate::Reordered));
     flows.duplicates.push(fate(Fate::Duplicate));
     flows.spurious.push(fate(Fate::Spurious));
@@ -252,7 +264,8 @@ fn times_of(sender_view: &SenderView, busy_s: f64, flows: &mut Flows) {
 }
 
 fn limits_of(sender_view: &SenderView, flows: &mut Flows) {
-    let limited = |limit: Limit| sender_view.limits.limited_s[limit as usize];
+    let limited_s = sender_view.limits.limited_s();
+    let limited = |limit: Limit| limited_s[limit as usize];
     flows
         .limited_application_s
         .push(limited(Limit::Application));
@@ -264,5 +277,8 @@ fn limits_of(sender_view: &SenderView, flows: &mut Flows) {
         .limited_shared_bottleneck_s
         .push(limited(Limit::SharedBottleneck));
     flows.limited_send_buffer_s.push(limited(Limit::SendBuffer));
+    flows
+        .limited_unknown_window_s
+        .push(limited(Limit::UnknownWindow));
     flows.limited_unknown_s.push(limited(Limit::Unknown));
 }

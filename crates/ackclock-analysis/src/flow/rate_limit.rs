@@ -7,9 +7,11 @@ use super::capacity::Capacity;
 use crate::shared_bottleneck::{Round, SharedBottleneck};
 use crate::tables::Limit;
 use send_rate::{PipeCeiling, PipeGrowth, SendRate};
+use window_scale::WindowScale;
 
 mod evidence;
 mod send_rate;
+mod window_scale;
 
 /// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
 const UNSHARED: f64 = 0.85;
@@ -53,7 +55,7 @@ const DRAINED_NS: i64 = 10_000_000;
 const PERSISTENT_QUEUE: f64 = 0.1;
 
 /// The round trips of a direction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct LimitClassifier {
     flow: u32,
@@ -110,12 +112,12 @@ pub struct LimitClassifier {
     previous_bps: f64,
     /// The rate of the link.
     pub capacity: Capacity,
-    /// Seconds by [`Limit`].
-    pub limited_s: [f64; 8],
+    /// Seconds by [`Limit`], as if the receiver's window did not limit where its size is unknown.
+    limited_s: [f64; Limit::NAMES.len()],
     /// The limit of the last round.
     pub latest: u8,
-    /// The size of the receiver's window is unknown.
-    pub is_window_unknown: bool,
+    /// The scales that the receiver's window may have, if that is unknown.
+    window_scale: Option<Box<WindowScale>>,
     /// Why the pipe has run empty at the end of the current round.
     drained_by: Option<Limit>,
     /// When the last round ended, and how long it took.
@@ -247,6 +249,33 @@ impl LimitClassifier {
         self.excess_count += 1;
     }
 
+    /// An acknowledgement whose window has an unknown scale: see [`WindowScale::on_ack`].
+    pub fn on_unscaled_window(&mut self, in_flight: u64, window: u64, mss: u32) {
+        let scale = self.window_scale.get_or_insert_default();
+        scale.on_ack(in_flight, window, mss);
+    }
+
+    /// Return the seconds by [`Limit`].
+    pub fn limited_s(&self) -> [f64; Limit::NAMES.len()] {
+        let mut limited_s = self.limited_s;
+        if let Some(scale) = &self.window_scale {
+            let uncertain_s = scale.uncertain_s();
+            for (limit_s, uncertain_s) in limited_s.iter_mut().zip(uncertain_s) {
+                *limit_s -= uncertain_s;
+            }
+            limited_s[Limit::UnknownWindow as usize] += uncertain_s.iter().sum::<f64>();
+        }
+        limited_s
+    }
+
+    /// Add time to a limit, in the last round or behind it.
+    fn add(&mut self, limit: u8, spent_s: f64) {
+        self.limited_s[usize::from(limit)] += spent_s;
+        if let Some(scale) = &mut self.window_scale {
+            scale.add(limit, spent_s);
+        }
+    }
+
     /// Return the maximum pipe of this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -301,12 +330,12 @@ impl LimitClassifier {
         if self.drained_by.is_some() && since_ns - self.last_round.0 <= ACK_BATCH_NS {
             // The acknowledgement that emptied the pipe had ended the round.
             let spent_s = std::mem::take(&mut self.last_round.1);
-            self.limited_s[usize::from(self.latest)] -= spent_s;
-            self.limited_s[limit as usize] += spent_s;
+            self.add(self.latest, -spent_s);
+            self.add(limit as u8, spent_s);
         }
         self.drained_by = None;
         self.last_round.1 = 0.0;
-        self.limited_s[limit as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
+        self.add(limit as u8, (now_ns - since_ns).max(0) as f64 * 1e-9);
         self.latest = limit as u8;
         self.max_pipe_bytes = 0; // what was in flight before tells nothing of the window after (RFC 5681 section 4.1)
         self.begin(now_ns, delivered);
@@ -383,7 +412,10 @@ impl LimitClassifier {
         };
         let is_short = self.drained_by.is_some() && round.spent_ns <= ACK_BATCH_NS;
         let limit = self.classify(&round, rtt_min_ns, shared);
-        self.limited_s[limit as usize] += spent_s;
+        if let Some(scale) = &mut self.window_scale {
+            scale.end_round(self.retransmissions == 0);
+        }
+        self.add(limit as u8, spent_s);
         if !is_short {
             self.latest = limit as u8;
             self.last_round = (now_ns, spent_s);
@@ -458,7 +490,7 @@ impl LimitClassifier {
             return Limit::Application;
         }
         if self.is_buffer_limited(bps, capacity_bps, rtt_min_ns) {
-            return self.unless_receiver(Limit::SendBuffer);
+            return Limit::SendBuffer;
         }
         // A segment that is not full ends what there was to send (RFC 9293 section 3.7.4).
         if self.retransmissions == 0 && self.flights > 0 && 2 * self.short_flights > self.flights {
@@ -475,7 +507,7 @@ impl LimitClassifier {
         // A link that had a queue before loses nothing without one.
         let is_losing = is_losing && capacity_bps.is_none_or(|capacity| 2.0 * bps > capacity);
         if !(has_standing_queue || is_losing || is_link_filled) {
-            return self.unless_receiver(Limit::Cwnd);
+            return Limit::Cwnd;
         }
         let shared = bps < UNSHARED * link_bps_estimate
             || has_standing_queue && bps < UNSHARED * (bps + shared.queues.bps(round));

@@ -17,6 +17,7 @@ const MAX_COPIES: usize = 32;
 
 /// One copy of a range that has several.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // what is known of it
 pub struct Transmission {
     /// When it was seen; of an unseen one, about when it was sent.
     pub sent_ns: i64,
@@ -32,6 +33,8 @@ pub struct Transmission {
     pub late: bool,
     /// It reached its receiver, as a DSACK or the network's own copy told.
     pub dsacked: bool,
+    /// It is of a segment that began in a range before.
+    pub continued: bool,
 }
 
 /// The state of a range.
@@ -75,6 +78,8 @@ pub struct SentRange {
     pub not_captured: bool,
     /// It came behind what was sent after it.
     pub late: bool,
+    /// Its first copy is of a segment that began in a range before.
+    pub continued: bool,
 }
 
 impl SentRange {
@@ -100,6 +105,7 @@ impl SentRange {
             cause: RetransmitCause::Unknown,
             late: false,
             dsacked: false,
+            continued: self.continued,
         };
         let copies = self.copies.get_or_insert_with(|| Box::new(vec![first]));
         let given_up = (copies.len() == MAX_COPIES).then(|| copies.remove(1));
@@ -155,13 +161,18 @@ impl SentRange {
         if was_pair {
             self.copies = None;
             self.not_captured = !before.captured;
+            self.continued = before.continued;
         }
         true
     }
 
-    /// End it at a position; return what is behind.
+    /// End it at a position; return what is behind. Captured copies are of one segment: the part in front counts.
     pub fn split(&mut self, at: u64) -> Self {
         let mut behind = self.clone();
+        behind.continued |= !self.not_captured;
+        for copy in behind.copies.iter_mut().flat_map(|all| all.iter_mut()) {
+            copy.continued |= copy.captured;
+        }
         behind.start = at;
         behind.bytes = (self.end() - at) as u32;
         self.bytes = (at - self.start) as u32;
@@ -334,6 +345,7 @@ impl Scoreboard {
         };
         one.not_captured = false;
         one.late = late;
+        one.continued = on_late_copy.continued;
         one.last_ns = on_late_copy.sent_ns;
         one.tsval = on_late_copy.tsval;
         one.arrival = on_late_copy.arrival;

@@ -67,6 +67,8 @@ pub struct SenderView {
     pub(super) header_bytes: u32,
     /// Its place in the path's series.
     pub(super) last_arrival: u32,
+    /// The capture began when the connection was open.
+    pub is_mid_stream: bool,
     /// The RTT of the handshake, if that was captured.
     pub handshake_ns: Option<i64>,
     /// The vantage point.
@@ -162,6 +164,7 @@ impl SenderView {
             last_bytes: 0,
             header_bytes: 0,
             last_arrival: NOT_KEPT,
+            is_mid_stream: false,
             handshake_ns: None,
             vantage: Vantage::Unknown,
             ours: false,
@@ -305,6 +308,7 @@ impl SenderView {
             state: State::InFlight,
             not_captured: false,
             late: false,
+            continued: start > data.start,
         };
         if start > self.snd_nxt {
             self.left_hole = true;
@@ -415,6 +419,7 @@ impl SenderView {
             captured: copy.captured,
             arrival: copy.arrival,
             cause: copy.cause,
+            units: self.segments(range, copy.captured, copy.continued),
             ..self.outcome(range, fate, confidence)
         }
     }
@@ -426,13 +431,21 @@ impl SenderView {
             time_ns: range.first_ns,
             offset,
             bytes: range.bytes,
-            units: self.units(range.bytes),
+            units: self.segments(range, !range.not_captured, range.continued),
             number: offset / u64::from(self.mss.max(1)),
             captured: !range.not_captured,
             arrival: range.arrival,
             fate,
             cause: RetransmitCause::Unknown,
             confidence,
+        }
+    }
+
+    /// The number of segments that began in a range: a captured one is one, whatever the MSS is now.
+    pub(super) fn segments(&self, range: &SentRange, captured: bool, continued: bool) -> u32 {
+        match (captured, continued) {
+            (true, _) => u32::from(!continued),
+            (false, _) => self.units(range.bytes),
         }
     }
 

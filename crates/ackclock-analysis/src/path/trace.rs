@@ -52,6 +52,39 @@ impl Trace {
         }
     }
 
+    /// The same from where least had been sent above the mean rate: where a bucket is fullest.
+    pub fn since_lowest(&self) -> Self {
+        let passed = |place: usize| {
+            if self.lost[place] {
+                0.0
+            } else {
+                self.bytes[place]
+            }
+        };
+        let total: f64 = (0..self.len()).map(passed).sum();
+        let rate = total / self.seconds();
+        let (mut level, mut lowest, mut first) = (0.0, 0.0, 0);
+        for place in 0..self.len() {
+            let before = level - rate * self.time_s[place];
+            if before < lowest {
+                (lowest, first) = (before, place);
+            }
+            level += passed(place);
+        }
+        let start_s = self.time_s.get(first).copied().unwrap_or(0.0);
+        let losses = self.losses.iter().filter(|&&place| place >= first);
+        Self {
+            start_ns: self.start_ns + (start_s * 1e9).round() as i64,
+            time_s: self.time_s[first..]
+                .iter()
+                .map(|time_s| time_s - start_s)
+                .collect(),
+            bytes: self.bytes[first..].to_vec(),
+            lost: self.lost[first..].to_vec(),
+            losses: losses.map(|place| place - first).collect(),
+        }
+    }
+
     /// The same with what passed in a row as one packet, up to so many: enough to look for a rate.
     pub fn merged(&self, most: usize) -> Self {
         let pause_s = self.seconds() / self.len() as f64;

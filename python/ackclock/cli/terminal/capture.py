@@ -37,6 +37,7 @@ LIMITS = {
     "bottleneck": "own queue",
     "shared_bottleneck": "full link",
     "send_buffer": "send buffer",
+    "unknown_window": "unknown window",
 }
 
 

@@ -5,7 +5,6 @@ use super::{
     SLOW_START_GROWTH, SPACED_BYTES, STEADY_REMOTE,
 };
 use crate::shared_bottleneck::{Round, SharedBottleneck};
-use crate::tables::Limit;
 
 impl LimitClassifier {
     /// The pipe is as full as ever, round after round, though nothing was lost, no queue stays and the link has room: a
@@ -22,15 +21,6 @@ impl LimitClassifier {
             && least_queue_ns < PERSISTENT_QUEUE * rtt_min_ns as f64
             && capacity_bps.is_none_or(|capacity| capacity > ROOM * bps)
             && !self.is_mostly_unclocked_new()
-    }
-
-    /// Without losses, a window of unknown size may be the limit as well.
-    pub(super) fn unless_receiver(&self, limit: Limit) -> Limit {
-        if !self.is_window_unknown || self.total_retransmissions > 0 {
-            limit
-        } else {
-            Limit::Unknown
-        }
     }
 
     /// The window has grown as in slow start.

@@ -4,6 +4,7 @@ use super::ack_tracer::AckFlags;
 use super::upstream_loss::Hole;
 use super::{Ack, Data, SenderView, MAX_HOLE};
 use crate::flow::capacity::Progress;
+use crate::flow::direction::MAX_SHIFT;
 use crate::flow::scoreboard::{SentRange, State};
 use crate::output::Output;
 use crate::series::RttSample;
@@ -192,6 +193,11 @@ impl SenderView {
             self.open_hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.snd_nxt);
+        if let (None, Some(max_window_bytes)) = (self.window_bytes, self.max_window_bytes) {
+            let in_flight = self.snd_nxt - self.snd_una;
+            let window = max_window_bytes >> MAX_SHIFT;
+            self.limits.on_unscaled_window(in_flight, window, self.mss);
+        }
         // The rate is that at which acknowledgements pass the vantage point: their way to the sender may vary.
         if self.empty_since_ns.is_none() {
             let report_delivered = self.arrived_bytes();
@@ -225,7 +231,9 @@ impl SenderView {
         }
         self.detect_losses(now_ns);
         if let Some((sent_ns, rtt_ns)) = rtt {
-            self.rtt_sample(sent_ns, rtt_ns, output);
+            // With timestamps the vantage point will be known soon; until then a round trip may have one half only.
+            let is_whole = self.vantage != Vantage::Unknown || ack.timestamps.is_none();
+            self.rtt_sample(sent_ns, rtt_ns, is_whole, output);
             self.limits.capacity.acknowledged(
                 Progress {
                     now_ns: ack.captured_ns,
@@ -240,7 +248,6 @@ impl SenderView {
         }
         let was_shut = self.is_shut();
         self.window_bytes = ack.window_bytes;
-        self.limits.is_window_unknown = ack.window_bytes.is_none();
         self.max_window_bytes = Some(ack.max_window_bytes);
         let window_bytes = ack.window_bytes.unwrap_or(0);
         self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
@@ -345,7 +352,7 @@ impl SenderView {
     }
 
     fn report_delivered(&mut self, range: &SentRange, output: &mut Output) {
-        let units = self.units(range.bytes);
+        let units = self.segments(range, true, range.continued);
         self.totals.fates[Fate::Delivered as usize] += u64::from(units);
         let largest_bytes = self.totals.largest_delivered_bytes.max(range.bytes);
         self.totals.largest_delivered_bytes = largest_bytes;
@@ -408,7 +415,7 @@ impl SenderView {
         }
     }
 
-    fn rtt_sample(&mut self, sent_ns: i64, rtt_ns: i64, output: &mut Output) {
+    fn rtt_sample(&mut self, sent_ns: i64, rtt_ns: i64, is_whole: bool, output: &mut Output) {
         self.rtt.add(rtt_ns);
         self.receiver_side_rtt.add(rtt_ns - self.sender_delay_ns);
         self.rtt_estimator.add(rtt_ns);
@@ -416,7 +423,7 @@ impl SenderView {
         if self.sender_delay_ns == 0 {
             self.limits.path_rtt(rtt_ns);
         }
-        if let Some(path) = self.path {
+        if let Some(path) = self.path.filter(|_| is_whole) {
             output.rtt(RttSample {
                 time_ns: sent_ns,
                 rtt_ns,

@@ -211,6 +211,7 @@ impl SenderView {
                 cause: RetransmitCause::Fast,
                 late: false,
                 dsacked: false,
+                continued: false,
             });
             self.report_copies(&range, Some(1), 0.6, output);
             return missed_ns;

@@ -2,8 +2,10 @@
 
 /// A sender counts its packets if the identifications of so many agree with the sequence numbers.
 const MIN_AGREEMENTS: u32 = 8;
-/// A counter that numbers so many packets of a connection for each gap counts no others'.
+/// A counter that numbers so many packets of a connection for each gap that nothing explains counts no others.
 const MIN_OWN: u32 = 100;
+/// Packets with data for each without, of a direction whose missing packets have data.
+const MIN_DATA: u64 = 50;
 /// Minimum ratio of identifications that agree to those that do not.
 const MIN_RATIO: u32 = 3;
 /// Identifications less than this ahead of the expected one continue the sequence.
@@ -47,6 +49,11 @@ pub struct IpIdCounter {
     others: u32,
     /// Packets that nothing explains.
     more: u32,
+    /// Numbers that were passed over, but for those of packets that came late.
+    missing: u64,
+    /// Packets with and without data.
+    with_data: u64,
+    without_data: u64,
     run: u8,
 }
 
@@ -56,6 +63,8 @@ impl IpIdCounter {
     pub fn count(&mut self, identification: Option<u32>) {
         if let Some((own, offset_to_expected)) = self.offset_to_expected(identification) {
             self.update_run(offset_to_expected);
+            self.without_data += 1;
+            self.count_missing(offset_to_expected, 1);
             if offset_to_expected.cast_signed() >= 0 {
                 self.expected = Some(own.wrapping_add(1));
             }
@@ -77,6 +86,8 @@ impl IpIdCounter {
             return IpIdOrder::Unknown;
         };
         self.update_run(offset_to_expected);
+        self.with_data += u64::from(packets);
+        self.count_missing(offset_to_expected, packets);
         if u32::from(offset_to_expected) == hole {
             self.agreed += 1;
         } else if !(u32::from(offset_to_expected) > hole
@@ -111,9 +122,26 @@ impl IpIdCounter {
             .map(u32::from)
     }
 
-    /// Return true if the counter is this connection's and not its host's: it numbered many packets for each gap.
+    /// Return true if the counter is this connection's and not its host's: nothing explains next to none of its gaps, or
+    /// of the numbers in them.
     pub fn is_of_connection(&self) -> bool {
-        self.agreed / MIN_OWN > self.others
+        self.agreed / MIN_OWN > self.others.min(self.more)
+    }
+
+    /// Return the number of packets with data that were sent and not captured, if the counter is this connection's:
+    /// None if too many of the missing may have no data.
+    pub fn missing_data(&self) -> Option<u64> {
+        let is_data = self.with_data >= MIN_DATA * self.without_data;
+        (is_data && self.is_of_connection()).then_some(self.missing)
+    }
+
+    #[inline]
+    fn count_missing(&mut self, offset_to_expected: u16, packets: u32) {
+        if offset_to_expected < MAX_MISSING {
+            self.missing += u64::from(offset_to_expected);
+        } else if offset_to_expected.cast_signed() < 0 {
+            self.missing = self.missing.saturating_sub(u64::from(packets));
+        }
     }
 
     #[inline]

@@ -35,6 +35,7 @@ impl SenderView {
             cause: RetransmitCause::Unknown,
             late: false,
             dsacked: false,
+            continued: data.start < self.snd_una,
         };
         if data.start < self.snd_una {
             self.acknowledged_data(data, end.min(self.snd_una), &copy, output);
@@ -48,7 +49,9 @@ impl SenderView {
                     let identification = data.identification.unwrap_or(0);
                     self.board.on_filled_late(index, copy, identification, late);
                 }
-                OutOfSequence::NetworkDuplicate => self.duplicate(index, data, output),
+                OutOfSequence::NetworkDuplicate => {
+                    self.duplicate(index, &copy, output);
+                }
                 OutOfSequence::LateCopy => {
                     self.board
                         .on_late_copy(index, data.now_ns, arrival, data.tsval);
@@ -72,6 +75,7 @@ impl SenderView {
                     );
                 }
             }
+            copy.continued = true;
         }
         if cause.is_some() && data.ip_id_order != IpIdOrder::Older {
             self.upstream_loss.cursor = end;
@@ -190,12 +194,13 @@ impl SenderView {
         self.report(&outcome, output);
     }
 
-    fn duplicate(&mut self, index: usize, data: &Data, output: &mut Output) {
+    fn duplicate(&mut self, index: usize, copy: &Transmission, output: &mut Output) {
         let Some(range) = self.board.get(index) else {
             return;
         };
         let outcome = SegmentOutcome {
-            time_ns: data.now_ns,
+            time_ns: copy.sent_ns,
+            units: self.segments(range, true, copy.continued),
             ..self.outcome(range, Fate::Duplicate, 0.95)
         };
         self.report(&outcome, output);

@@ -161,6 +161,7 @@ impl SenderView {
             cause,
             late: false,
             dsacked: false,
+            continued: false,
         };
         self.record_retransmission(index, missing, 0, output);
     }

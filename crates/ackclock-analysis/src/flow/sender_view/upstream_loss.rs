@@ -245,9 +245,11 @@ impl SenderView {
     }
 
     /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew,
-    /// and nothing of it is told.
+    /// and nothing of it is told. Neither is one in the first round trip of a capture that begins in a connection:
+    /// that was in flight before.
     pub(super) fn open_hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
-        if until - self.snd_nxt < MAX_HOLE {
+        let was_in_flight = self.is_mid_stream && self.has_acks && self.rtt.count == 0;
+        if until - self.snd_nxt < MAX_HOLE && !was_in_flight {
             if let Some(tracer) = &mut self.tracer {
                 tracer.on_missing(self.snd_nxt - self.base, until - self.snd_nxt, self.mss);
             }
@@ -265,6 +267,7 @@ impl SenderView {
                 state: State::InFlight,
                 not_captured: true,
                 late: false,
+                continued: false,
             });
         }
         self.snd_nxt = until;
@@ -482,6 +485,7 @@ impl SenderView {
                 cause,
                 late: false,
                 dsacked: false,
+                continued: false,
             };
             self.record_retransmission(index, copy, 0, output);
         }

@@ -1,0 +1,81 @@
+//! Window scales that agree with what was sent, where the handshake is missing that has the scale (RFC 7323
+//! section 2.2).
+//!
+//! A sender has no more in flight than the window, so what was in flight bounds the scale from below. Rounds in which it
+//! came within a segment of the window at the smallest possible scale may be limited by the receiver; others are not,
+//! whatever the scale is.
+
+use crate::flow::direction::MAX_SHIFT;
+use crate::tables::Limit;
+
+/// The number of scales, and that of limits.
+const SCALES: usize = MAX_SHIFT as usize + 1;
+const LIMITS: usize = Limit::NAMES.len();
+/// The share of acknowledgements (1/32) that may be out of order with the data, as elsewhere than at the sender.
+const OUT_OF_ORDER: u32 = 32;
+
+/// Counts and times by scale.
+#[derive(Clone, Debug, Default)]
+pub struct WindowScale {
+    /// Acknowledgements by the smallest scale at which the window held what was in flight.
+    smallest: [u32; SCALES],
+    /// Acknowledgements of this round at which a scale's window had no room for another segment.
+    full: [u32; SCALES],
+    acks: u32,
+    /// The scales at which the window was full in the last round, as bits.
+    last_full: u16,
+    /// Seconds of rounds with a full window, by scale and by what limits them otherwise.
+    full_s: [[f32; LIMITS]; SCALES],
+}
+
+impl WindowScale {
+    /// Process an acknowledgement, before which `in_flight` bytes had been sent beyond the one before; `window` is what
+    /// that one's header has.
+    pub fn on_ack(&mut self, in_flight: u64, window: u64, mss: u32) {
+        let holds = |shift: &usize| window << shift >= in_flight;
+        let Some(smallest) = (0..SCALES).find(holds).filter(|_| window > 0) else {
+            return;
+        };
+        self.acks += 1;
+        self.smallest[smallest] = self.smallest[smallest].saturating_add(1);
+        for shift in
+            (smallest..SCALES).take_while(|shift| window << shift < in_flight + u64::from(mss))
+        {
+            self.full[shift] += 1;
+        }
+    }
+
+    /// End a round, in which everything sent was new or not: who retransmits waits for no window.
+    pub fn end_round(&mut self, is_new: bool) {
+        self.last_full = 0;
+        for shift in 0..SCALES {
+            let is_full = is_new && 2 * self.full[shift] > self.acks;
+            self.last_full |= u16::from(is_full) << shift;
+        }
+        self.full = [0; SCALES];
+        self.acks = 0;
+    }
+
+    /// Add time to a limit, in the last round or behind it. A window that is closed is so at any scale.
+    pub fn add(&mut self, limit: u8, spent_s: f64) {
+        if limit == Limit::Receiver as u8 {
+            return;
+        }
+        for shift in (0..SCALES).filter(|shift| self.last_full & 1 << shift != 0) {
+            self.full_s[shift][usize::from(limit)] += spent_s as f32;
+        }
+    }
+
+    /// Return the seconds of each limit in which the window may be the limit as well.
+    pub fn uncertain_s(&self) -> [f64; LIMITS] {
+        let total: u32 = self.smallest.iter().sum();
+        let mut above = total;
+        for (count, full_s) in self.smallest.iter().zip(&self.full_s) {
+            above -= count;
+            if above * OUT_OF_ORDER <= total {
+                return full_s.map(f64::from);
+            }
+        }
+        [0.0; LIMITS]
+    }
+}
