@@ -1,8 +1,9 @@
-"""Makes the page of three slow transfers, as `ackclock doctor` tells them: a policer, a host that stalls, a full queue.
+"""Makes the page of five slow transfers and what `ackclock doctor` says of them.
 
-The engine `linux` runs them in its guest and captures at the senders. A host cannot stall in a guest, whose time stands
-still with it: those silences are put into its capture afterwards (`reproductions/impose.py`). Writes
-`guides/doctor.md` and a picture for each case; run it when what doctor says has changed.
+Three are captures of live hosts in `tests/capture/live`. The engine `linux` runs the two others in its guest and
+captures at the senders; a host cannot stall in a guest, whose time stands still with it, so those silences are put into
+its capture afterwards (`reproductions/impose.py`). Writes `guides/doctor.md` and a picture for each case; run it when
+what doctor says has changed.
 """
 
 from __future__ import annotations
@@ -27,12 +28,11 @@ PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 # Diagnosing slow transfers
 
 [`ackclock doctor`](captures.md#why-it-was-slow) reads a capture and explains why a transfer was slow. This page shows
-its diagnosis of three captures whose causes are known: a policer, a host that stalls, and a full queue (bufferbloat).
-They were taken at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py`
-repeats this. With `--html FILE` doctor writes a page with a zoomable figure of this kind next to each sentence.
-
-To try the first and the last yourself, save the scenario as `policer.toml`. `ackclock run policer.toml` then writes a
-capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, which `ackclock doctor` can examine.
+its diagnosis of five captures whose causes are known. The first three were taken on live Linux hosts, with a relay
+between them that delayed and dropped packets: a receiver that does not read, a server that thinks, and a policer. The
+last two come from the Linux guest of the [engine linux](../concepts/linux.md): a host that stalls, and a full queue
+(bufferbloat). `docs/make_doctor.py` repeats all of this. With `--html FILE` doctor writes a page with a zoomable figure
+of this kind next to each sentence.
 """
 
 #: The last section of the page.
@@ -65,32 +65,38 @@ window is full at the smallest scale that holds what was in flight count as unde
 `benchmarks/scoreboard/live.py` compares verdicts with what was imposed on live kernels.
 """
 
-#: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.
-CASES = {
-    "policer": (
-        "A policer",
-        """\
-name = "An upload through a policer of 8 Mb/s"
-duration = "30s"
-repeats = 1
+#: Captures of live hosts, with their origin.
+LIVE = DOCS.parent / "tests" / "capture" / "live"
 
-[network]
-topology = "dumbbell"
-rate = "1Gbit"
-access_rate = "100Mbit"
-rtt = "40ms"
-queue = { discipline = "tbf", rate = "8Mbit", burst = "100KB", limit = "1600B", per_flow = false }
-
-[[flows]]
-congestion = "cubic"
-
-[record]
-pcap = true
-""",
-        "A token bucket with room for one packet drops what exceeds it.",
-        "Traffic in excess of the inferred rate, what was lost and what passed, and the bucket’s depth.",
-        ("level", None),
+#: Capture → heading, what was imposed, what its picture shows, and the kind of picture.
+LIVE_CASES = {
+    "rcv-stops-sender": (
+        "A receiver that does not read",
+        "A download over 50 ms and 10 Mb/s. The receiving program stops reading for four seconds, twice. The capture "
+        "was taken at the sender.",
+        "The acknowledged data meets the upper line, the right edge of the receiver’s window: there is no room for "
+        "another byte until the receiver reads. Where the upper line rises again, the transfer goes on.",
+        "sequence",
     ),
+    "http-think-sender": (
+        "A server that thinks",
+        "Eight requests on one connection, over 40 ms and 15 Mb/s. The server waits for 0.6 s or 1.4 s before each "
+        "response of 150 kB. The capture was taken at the server.",
+        "On each step all data is acknowledged and the window (upper line) has room: nothing is in flight, and nothing "
+        "keeps the server from sending.",
+        "sequence",
+    ),
+    "policer-reno-deep-receiver": (
+        "A policer",
+        "An upload over 80 ms through a policer of 4 Mb/s, with a bucket of 500 kB in front of a link of 40 Mb/s. The "
+        "capture was taken at the receiver, behind the policer.",
+        "Bytes above the inferred rate. Packets are lost where the level reaches the depth of the bucket.",
+        "level",
+    ),
+}
+
+#: Case → heading, scenario, what is said before and of its picture, and the kind of picture.
+GUEST_CASES = {
     "stall": (
         "A host that stalls",
         """\
@@ -116,7 +122,7 @@ pcap = true
         "Each flow has a separate link. Three times the sending host stalls for two seconds; these stalls were "
         "inserted into the\ncapture afterwards.",
         "The stalls of all flows, and their causes.",
-        ("stalls", None),
+        "stalls",
     ),
     "queue": (
         "A full queue",
@@ -140,7 +146,7 @@ pcap = true
 """,
         "Three flows share a link with a buffer of 400 packets.",
         "The round trips of the flow with the most data.",
-        ("rtt", None),
+        "rtt",
     ),
 }
 
@@ -154,17 +160,24 @@ ENDS = {1: 0, 2: 128}
 def main() -> None:
     """Makes the page."""
     text = PAGE
+    for name, (heading, before, caption, kind) in LIVE_CASES.items():
+        found = capture.read([LIVE / f"{name}.pcap.xz"], segments=True)
+        text += section(name, heading, before, f"{name}.pcap.xz", found, (kind, caption))
     with tempfile.TemporaryDirectory() as place:
-        for name, (heading, scenario, before, caption, (kind, between)) in CASES.items():
-            file = made(Path(place) / name, scenario, stalls=name == "stall")
-            found = capture.read([file], segments=True)
-            picture = f"doctor-{name}.png"
-            getattr(ac.plot, kind)(found.data, between=between).savefig(DOCS / "assets" / picture, dpi=150)
-            text += (
-                f"\n## {heading}\n\n{before}\n\n```toml\n{scenario}```\n\n```console\n$ ackclock doctor {name}.pcap\n"
-            )
-            text += f"{doctor_output(found)}```\n\n![{caption}](../assets/{picture})\n\n*{caption}*\n"
+        for name, (heading, scenario, before, caption, kind) in GUEST_CASES.items():
+            found = capture.read([made(Path(place) / name, scenario, stalls=name == "stall")], segments=True)
+            made_by = f"{before}\n\n```toml\n{scenario}```"
+            text += section(name, heading, made_by, f"{name}.pcap", found, (kind, caption))
     (DOCS / "guides" / "doctor.md").write_text(text + VERDICT, encoding="utf-8")
+
+
+def section(name: str, heading: str, before: str, file: str, found: capture.Captured, picture: tuple[str, str]) -> str:
+    """Write the picture of a case; return its section of the page."""
+    kind, caption = picture
+    image = f"doctor-{name}.png"
+    getattr(ac.plot, kind)(found.data).savefig(DOCS / "assets" / image, dpi=150)
+    console = f"```console\n$ ackclock doctor {file}\n{doctor_output(found)}```"
+    return f"\n## {heading}\n\n{before}\n\n{console}\n\n![{caption}](../assets/{image})\n\n*{caption}*\n"
 
 
 def made(place: Path, scenario: str, *, stalls: bool) -> Path:

@@ -1,0 +1,42 @@
+"""Diagnosis of captures of live hosts, against what was imposed (`live/README.md`)."""
+
+from pathlib import Path
+
+import pytest
+
+from ackclock import capture
+from ackclock.capture.diagnosis import diagnose
+from ackclock.capture.findings import Cause
+
+LIVE = Path(__file__).parent / "live"
+
+#: Bits on Ethernet for each bit of IP packets of 1,496 bytes.
+FRAME_PER_IP_PACKET = 1514 / 1496
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "dropped"),
+    [
+        ("rcv-stops-sender", Cause.RECEIVER, 111),
+        ("http-think-sender", Cause.APPLICATION, 0),
+        ("policer-reno-deep-receiver", Cause.SHAPER, 774),
+    ],
+)
+def test_verdict_and_losses(name, verdict, dropped):
+    analysis = capture.read([LIVE / f"{name}.pcap.xz"]).analysis
+    assert diagnose(analysis).verdict is verdict
+    assert sum(flow["segments_lost"] for flow in analysis["flows"]) == dropped
+
+
+def test_rate_and_depth_of_the_policer():
+    path = capture.read([LIVE / "policer-reno-deep-receiver.pcap.xz"]).analysis["path"]
+    assert path["limiter"] == "policer"
+    assert path["rate_bps"] == pytest.approx(4e6 * FRAME_PER_IP_PACKET, rel=0.01)
+    assert path["depth_bytes"] == pytest.approx(500e3, rel=0.02)
+
+
+def test_stalls_of_the_server_are_its_thinking_time():
+    (flow,) = capture.read([LIVE / "http-think-sender.pcap.xz"]).analysis["flows"]
+    assert [stall["class"] for stall in flow["stalls"]] == ["application"] * 8
+    durations_s = [stall["duration_s"] for stall in flow["stalls"]]
+    assert durations_s == pytest.approx([0.6, 1.4] * 4, abs=0.05)
