@@ -49,6 +49,9 @@ const UNEXPLAINED: f64 = 0.1;
 const HALF: f64 = 0.5;
 /// Early droppers drop at a part of what fits in: RED from a third of its upper threshold.
 const PART: f64 = 0.25;
+/// Delays at a loss below this share of what a queue of that length would add: none, and its slope is noise. Small
+/// buckets fill within a round trip, in which the delay changes for other reasons.
+const UNDELAYED: f64 = 0.1;
 /// One overshoot is no evidence: Flach et al. want losses in three parts of the trace.
 const MIN_EPISODES: usize = 3;
 /// A queue has one rate for half of its time.
@@ -373,9 +376,10 @@ impl Evidence {
         let level = slopes
             .iter()
             .all(|slope| slope.is_some_and(|slope| slope.high < HALF));
-        let grows = slopes.iter().flatten().any(|slope| slope.low > HALF);
-        let flat = level
-            && self.delayed.is_some_and(|delayed| delayed < PART)
+        let undelayed = self.delayed.is_some_and(|delayed| delayed < UNDELAYED)
+            && self.slope.is_some_and(|slope| slope.high < HALF);
+        let grows = !undelayed && slopes.iter().flatten().any(|slope| slope.low > HALF);
+        let flat = (undelayed || level && self.delayed.is_some_and(|delayed| delayed < PART))
             && self.episodes >= MIN_EPISODES;
         let delayed = !level && self.delayed > Some(HALF);
         let told_by_losses = bucket && (grows || delayed || self.one_rate());

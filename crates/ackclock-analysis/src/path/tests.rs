@@ -160,6 +160,38 @@ fn a_policer_is_detected_with_rate_and_depth() {
 }
 
 #[test]
+fn a_policer_of_few_packets_may_have_room_for_one() {
+    for (rate_bps, packets, rtts_ms) in [
+        (2e6, 10.0, &[20][..]),
+        (4e6, 12.0, &[40]),
+        (8e6, 10.0, &[60, 20]),
+    ] {
+        let depth = packets * f64::from(PACKET);
+        let path = describe(
+            &mut Bucket::new(rate_bps, depth, f64::from(PACKET)),
+            rtts_ms,
+        );
+        assert_eq!(path.limiter, Limiter::Policer, "{path:?}");
+    }
+}
+
+#[test]
+fn a_trace_can_begin_where_the_bucket_was_fullest() {
+    let at = |time_ns: i64| Arrival {
+        time_ns,
+        bytes: PACKET,
+        path: 0,
+        lost: false,
+    };
+    let busy =
+        |from_s: i64| (0..50).map(move |number| at(from_s * 1_000_000_000 + number * 100_000_000));
+    let arrivals: Vec<Arrival> = busy(0).chain(busy(10)).collect();
+    let trace = Trace::from_arrivals(&arrivals).since_lowest();
+    assert_eq!((trace.start_ns, trace.len()), (10_000_000_000, 50));
+    assert_eq!(trace.time_s[0], 0.0);
+}
+
+#[test]
 fn a_queue_is_not_a_policer() {
     for (rate_bps, limit, rtts_ms) in [
         (3e6, 1e5, &[100, 60, 80][..]),
