@@ -43,7 +43,10 @@ const MIN_LOSSES: usize = 15;
 const EXPLAINED: f64 = 0.5;
 /// Behind the limiter the times of losses are inferred, and it takes away less.
 const EXPLAINED_BEHIND: f64 = 0.35;
-/// And does not if a tenth.
+/// It exists for certain if it makes what was lost more likely by this factor's exponential, though packets that came
+/// late on their way to it hide most: small buckets.
+const CERTAIN: f64 = 40.0;
+/// And does not explain them if it takes a tenth.
 const UNEXPLAINED: f64 = 0.1;
 /// In the middle between a policer's slope, 0, and a queue's, 1.
 const HALF: f64 = 0.5;
@@ -168,6 +171,8 @@ pub struct Evidence {
     /// The share of the uncertainty about which segments were lost that a bucket takes away; None, as all that is said
     /// of a bucket, where none could change the answer.
     pub explained: Option<f64>,
+    /// The logarithm of the ratio of likelihoods with and without a bucket.
+    pub gain: Option<f64>,
     /// The bucket's rate.
     pub bucket_bps: Option<Estimate>,
     /// The growth of round trips per second of bucket level (V/r).
@@ -234,6 +239,7 @@ fn fit_if(
         losses: trace.losses.len(),
         behind: delays.is_behind(),
         explained: bucket.map(|bucket| bucket.explained),
+        gain: bucket.map(|bucket| bucket.gain),
         bucket_bps: bucket.map(|bucket| bucket.rate.times(8.0)),
         slope,
         slope_when_full,
@@ -340,7 +346,9 @@ fn in_order<T: Copy>(items: &[T], time_ns: impl Fn(&T) -> i64) -> Cow<'_, [T]> {
 impl Path {
     fn takes_bucket(&mut self, bucket: Option<Bucket>) {
         self.rate_bps = bucket.map(|bucket| bucket.rate.as_rate());
-        self.depth_bytes = bucket.map(|bucket| bucket.depth);
+        self.depth_bytes = bucket
+            .map(|bucket| bucket.depth)
+            .filter(|_| self.evidence.is_explained());
         self.is_depth_a_minimum = bucket.is_some_and(|bucket| !bucket.was_full);
     }
 
@@ -387,7 +395,7 @@ impl Evidence {
             self.steady >= Some(STEADY) && self.busy >= Some(BUSY) && !(bucket && flat);
         if told_by_losses || told_by_delays || self.follows() {
             Limiter::Queue
-        } else if bucket && flat {
+        } else if (bucket || undelayed && level && self.gain > Some(CERTAIN)) && flat {
             Limiter::Policer
         } else if self.busy.is_none_or(|busy| busy < BUSY)
             && (self.losses == 0 || self.behind || self.by_chance())

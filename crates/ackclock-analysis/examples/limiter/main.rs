@@ -174,7 +174,7 @@ fn line(path: &Path, truth: Option<&Truth>) -> String {
     let evidence = &path.evidence;
     let plain = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
     format!(
-        "{:?} rate {} depth {}{} burst {} losses {} in {} explained {} slopes {} {} delayed {} queue {} steady {} busy {}",
+        "{:?} rate {} depth {}{} burst {} losses {} in {} explained {} slopes {} {} delayed {} queue {} steady {} busy {} bucket {}",
         path.limiter,
         ratio(path.rate_bps, rate),
         ratio(path.depth_bytes, depth),
@@ -189,6 +189,7 @@ fn line(path: &Path, truth: Option<&Truth>) -> String {
         ratio(evidence.queue_bps, rate),
         plain(evidence.steady),
         plain(evidence.busy),
+        ratio(evidence.bucket_bps, rate),
     )
 }
 

@@ -50,6 +50,8 @@ pub struct Bucket {
     pub was_full: bool,
     /// The share of the uncertainty about the fates that it takes away (McFadden's ρ²).
     pub explained: f64,
+    /// The logarithm of the ratio of likelihoods with and without it.
+    pub gain: f64,
 }
 
 /// Fit the bucket; none where too little was lost, or where time does not advance.
@@ -63,13 +65,15 @@ pub fn fit(trace: &Trace) -> Option<Bucket> {
         .map(|candidate| search.climbed(candidate));
     let (model, _) = found.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (model, likelihood) = search.refined(model);
+    let without_bucket = search.without_bucket();
     Some(Bucket {
         rate: Estimate::exactly(model.rate),
         depth: Estimate::exactly(model.depth.max(0.0)),
         model,
         likelihood,
         was_full: was_full(trace, &model),
-        explained: 1.0 - likelihood / search.without_bucket(),
+        explained: 1.0 - likelihood / without_bucket,
+        gain: likelihood - without_bucket,
     })
 }
 

@@ -176,6 +176,27 @@ fn a_policer_of_few_packets_may_have_room_for_one() {
 }
 
 #[test]
+fn a_policer_behind_jitter_is_one_and_its_depth_is_unknown() {
+    let depth = 6.0 * f64::from(PACKET);
+    let (mut arrivals, samples) = sent(&mut Bucket::new(5e6, depth, 0.0), &[20, 30, 50], 60);
+    let mut noise = Chance(7);
+    let mut late_ns = 0;
+    for arrival in &mut arrivals {
+        if noise.below(8) == 0 {
+            late_ns = noise.below(12_000_000) as i64;
+        }
+        arrival.time_ns += late_ns;
+    }
+    let path = limiter(&arrivals, &samples);
+    assert!(!path.evidence.is_explained(), "{:?}", path.evidence);
+    assert_eq!(
+        (path.limiter, path.depth_bytes),
+        (Limiter::Policer, None),
+        "{path:?}"
+    );
+}
+
+#[test]
 fn a_trace_can_begin_where_the_bucket_was_fullest() {
     let at = |time_ns: i64| Arrival {
         time_ns,
