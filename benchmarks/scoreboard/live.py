@@ -5,8 +5,8 @@
 `FOLDER` has captures and a `truth.json`: by the name of a scenario its `verdict`, what is right as well (`also`,
 `also_at` by vantage point), the `files` by vantage point, what was lost (`seen`), and what is `known` of the path:
 `rate_mbit` of IP packets, `limiter` and `depth_bytes` of its bucket. Losses count as exact if the captured data was
-lost as often as the path dropped it; a rate is right within 5 %, a depth within 10 %. `--wrong` lists the captures that
-are not right.
+lost as often as the path dropped it, joins of both ends also if neither capture is said to have missed anything; a rate
+is right within 5 %, a depth within 10 %. `--wrong` lists the captures whose verdict is not right.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import capture
+from ackclock.capture import match
 from ackclock.capture.diagnosis import diagnose
 
 #: Ethernet frames are larger than their IP packets by this factor.
@@ -36,6 +37,8 @@ def main() -> None:
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     for name, truth in json.loads((given.folder / "truth.json").read_text("utf-8")).items():
+        if truth.get("capture_lost") is None:
+            counts[f"join {_join_outcome(given.folder, truth)}"] += 1
         for vantage, file in truth["files"].items():
             analysis = capture.read([given.folder / file]).analysis
             verdict = diagnose(analysis).verdict.name.lower()
@@ -60,8 +63,17 @@ def _outcome(verdict: str, vantage: str, truth: Mapping[str, Any]) -> str:
 
 def _losses_outcome(analysis: Mapping[str, Any], truth: Mapping[str, Any]) -> str:
     lost = sum(flow["segments_lost"] for flow in analysis["flows"])
-    dropped = truth["seen"]["lost_data"] + (truth["seen"].get("lost_of_requests") or 0)
-    return "exact" if lost == dropped else "other"
+    return "exact" if lost == _dropped(truth) else "other"
+
+
+def _dropped(truth: Mapping[str, Any]) -> int:
+    return int(truth["seen"]["lost_data"] + (truth["seen"].get("lost_of_requests") or 0))
+
+
+def _join_outcome(folder: Path, truth: Mapping[str, Any]) -> str:
+    joined = match.read(*(folder / truth["files"][end] for end in ("sender", "receiver"))).analysis["joined"]
+    missed = joined["missed_by_first"] + joined["missed_by_second"]
+    return "exact" if joined["segments_lost_between"] == _dropped(truth) and not missed else "other"
 
 
 def _of_path(path: Mapping[str, Any], known: Mapping[str, Any]) -> list[tuple[str, bool]]:

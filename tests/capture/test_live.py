@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ackclock import capture
+from ackclock.capture import match
 from ackclock.capture.diagnosis import diagnose
 from ackclock.capture.findings import Cause
 
@@ -19,6 +20,8 @@ FRAME_PER_IP_PACKET = 1514 / 1496
     [
         ("rcv-stops-sender", Cause.RECEIVER, 111),
         ("http-think-sender", Cause.APPLICATION, 0),
+        ("app-lossy-trickle-sender", Cause.APPLICATION, 14),
+        ("app-lossy-trickle-receiver", Cause.APPLICATION, 14),
         ("policer-reno-deep-receiver", Cause.SHAPER, 774),
     ],
 )
@@ -26,6 +29,14 @@ def test_verdict_and_losses(name, verdict, dropped):
     analysis = capture.read([LIVE / f"{name}.pcap.xz"]).analysis
     assert diagnose(analysis).verdict is verdict
     assert sum(flow["segments_lost"] for flow in analysis["flows"]) == dropped
+
+
+def test_merged_segments_of_both_ends_are_matched():
+    ends = (LIVE / f"app-lossy-trickle-{end}.pcap.xz" for end in ("sender", "receiver"))
+    joined = match.read(*ends).analysis["joined"]
+    assert joined["segments_lost_between"] == 14
+    assert (joined["acks_lost_between"], joined["missed_by_first"], joined["missed_by_second"]) == (0, 0, 0)
+    assert joined["delay_forward_s"]["min"] + joined["delay_back_s"]["min"] == pytest.approx(0.03, rel=0.03)
 
 
 def test_rate_and_depth_of_the_policer():

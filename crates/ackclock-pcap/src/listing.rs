@@ -1,8 +1,9 @@
 //! The segments of a capture as rows, each with a key that is the same in another capture of the same path.
 //!
 //! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags,
-//! window, timestamps, and the IP identification, which distinguishes retransmissions. Super-segments are listed as the
-//! segments on the wire; PSH is left out, as offloads change it.
+//! window, timestamps, and the IP identification, which distinguishes retransmissions. Segments that offloads merged
+//! (TSO, GRO) are listed as the segments on the wire: FIN is of the last of them, CWR of the first. PSH is left out, as
+//! offloads change it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -83,11 +84,11 @@ impl Listing {
             let Some(segment) = self.capture.next() else {
                 return false;
             };
-            let min_bytes = self
+            let is_wanted = self
                 .filter
                 .as_ref()
                 .is_none_or(|filter| filter.matches(&segment));
-            if min_bytes && !segment.duplicate {
+            if is_wanted && !segment.duplicate {
                 self.list(&segment);
             }
         }
@@ -108,20 +109,18 @@ impl Listing {
             0
         };
         let mss = pair.mss.saturating_sub(options).max(1);
-        let packets = if segment.super_segment {
-            segment.payload_bytes.div_ceil(mss)
-        } else {
-            1
-        };
-        for number in 0..packets {
-            let before = number * mss;
-            let bytes = (segment.payload_bytes - before).min(mss);
-            let bytes = if packets == 1 {
-                segment.payload_bytes
-            } else {
-                bytes
-            };
+        // Without timestamps a segment may be longer by them.
+        let is_merged = segment.payload_bytes > mss + TIMESTAMPS_BYTES;
+        let most = if is_merged { mss } else { segment.payload_bytes };
+        let (mut number, mut before) = (0, 0);
+        loop {
+            let bytes = (segment.payload_bytes - before).min(most);
             self.row(segment, pair.number, (number, before, bytes));
+            number += 1;
+            before += bytes;
+            if before >= segment.payload_bytes {
+                return;
+            }
         }
     }
 
@@ -130,7 +129,13 @@ impl Listing {
         let identification = segment
             .identification
             .map(|first| first.wrapping_add(number) & 0xffff);
-        let Flags(flags) = segment.flags;
+        let Flags(mut flags) = segment.flags;
+        if before > 0 {
+            flags &= !Flags::CWR;
+        }
+        if before + bytes < segment.payload_bytes {
+            flags &= !Flags::FIN;
+        }
         let identity = (
             (segment.source, segment.destination),
             (sequence, segment.acknowledgement, bytes),
