@@ -111,7 +111,11 @@ impl Listing {
         let mss = pair.mss.saturating_sub(options).max(1);
         // Without timestamps a segment may be longer by them.
         let is_merged = segment.payload_bytes > mss + TIMESTAMPS_BYTES;
-        let most = if is_merged { mss } else { segment.payload_bytes };
+        let most = if is_merged {
+            mss
+        } else {
+            segment.payload_bytes
+        };
         let (mut number, mut before) = (0, 0);
         loop {
             let bytes = (segment.payload_bytes - before).min(most);
