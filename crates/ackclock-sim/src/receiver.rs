@@ -47,6 +47,8 @@ pub struct Reply {
     pub kind: Kind,
     /// Next segment expected.
     pub ack: u64,
+    /// Advertised window, in segments from there.
+    pub window: u64,
     /// Timestamp to echo.
     pub echo: Time,
     /// Size on the wire, headers and options included.
@@ -309,6 +311,12 @@ impl Receiver {
         None
     }
 
+    /// Window to advertise, in segments from the next one expected.
+    #[inline]
+    fn advertise(&self) -> u64 {
+        self.window.advertised(self.next + self.ranges.segments())
+    }
+
     #[inline]
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
@@ -318,6 +326,7 @@ impl Receiver {
         let mut reply = Reply {
             kind: Kind::Ack,
             ack: self.next,
+            window: self.advertise(),
             echo: self.echo,
             wire_bytes: self.ack_bytes,
             blocks: None,

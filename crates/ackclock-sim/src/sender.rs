@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
-use ackclock_plan::{DelayedAck, FlowPlan, TcpPlan};
+use ackclock_plan::{FlowPlan, TcpPlan};
 
 use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
@@ -60,7 +60,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, CubicState, Error, Prototype};
 
-use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
+use buffer::SendBuffer;
 use ecn::EcnState;
 use frto::Frto;
 use handshake::Handshake;
@@ -135,10 +135,8 @@ pub struct Sender {
     cwnd_usage: CwndUsage,
     /// Limit that ended the last attempt to send.
     stop: BlockedBy,
-    /// The receiver's window in segments when it is open.
-    receive_window: u64,
-    /// Initial receive window.
-    first_window: u64,
+    /// First segment beyond the receiver's window (RFC 9293 section 3.3.1: SND.UNA + SND.WND).
+    window_end: u64,
     workload: Workload,
     /// Send buffer, if its size is limited.
     buffer: Option<SendBuffer>,
@@ -200,13 +198,7 @@ impl Sender {
             window: tcp.initial_window,
             cwnd_usage: CwndUsage::default(),
             stop: BlockedBy::Opening,
-            receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
-                (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
-            }),
-            first_window: match tcp.delayed_ack {
-                DelayedAck::Quick => (OPENING_WINDOW_BYTES / u64::from(tcp.mss_bytes)).max(1),
-                DelayedAck::On | DelayedAck::Off => u64::MAX / 2,
-            },
+            window_end: 0,
             workload: Workload::new(plan),
             buffer,
             board: Scoreboard::default(),
@@ -267,6 +259,7 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         self.counters.received_packets += 1;
+        self.take_window(packet);
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
                 if self.is_open() {

@@ -26,8 +26,10 @@ pub struct Connection {
     sack: bool,
     timestamps: bool,
     ecn: EcnMode,
-    /// Window field of a SYN, which is not scaled, and of all others.
-    windows: (u16, u16),
+    /// Payload of a full segment.
+    segment_bytes: u64,
+    /// The sender's receive window: nothing fills it.
+    sender_window: u64,
     shift: u8,
     /// Initial numbers of both ends; the identifications are those of the next packets.
     numbers: Numbers,
@@ -60,7 +62,8 @@ impl Connection {
             sack: tcp.sack,
             timestamps: tcp.timestamps,
             ecn: tcp.ecn,
-            windows: (saturated(window), saturated(window >> shift)),
+            segment_bytes: u64::from(tcp.mss_bytes),
+            sender_window: window,
             shift,
             numbers,
             echo_ms: 0,
@@ -117,7 +120,7 @@ impl Connection {
     /// Sequence and acknowledgement number, from the initial ones on. The receiver's bytes are its SYN, number 0, its
     /// request, from 1 on, and its FIN.
     fn counts_of(&self, packet: &Packet) -> (u32, u32) {
-        let first = byte(packet.sequence, &self.workload);
+        let first = byte(packet.number(), &self.workload);
         let asked = 1 + self.request_bytes;
         match packet.kind {
             Kind::Syn | Kind::ClientSyn | Kind::Datagram | Kind::Echo => (0, 0),
@@ -151,20 +154,32 @@ impl Connection {
         }
         let payload_bytes = self.payload_bytes(packet);
         let (sequence, acknowledgement) = self.numbers_of(packet);
-        let (of_syn, of_others) = self.windows;
-        let is_syn = flags(packet.kind) & SYN != 0;
         let segment = Segment {
             flow: packet.flow,
             forward: packet.kind.is_forward(),
             flags: flags(packet.kind) | ecn_flags(packet, self.ecn),
             sequence,
             acknowledgement,
-            window: if is_syn { of_syn } else { of_others },
+            window: self.window_field(packet),
             payload_bytes,
             identification: self.identification(packet),
             options: self.options(packet, &sack[..count], payload_bytes),
         };
         frame.set_segment(&segment)
+    }
+
+    /// The window field: that of a SYN is not scaled (RFC 7323 section 2.2), all others are rounded up to the scale.
+    fn window_field(&self, packet: &Packet) -> u16 {
+        let bytes = if packet.kind.is_forward() {
+            self.sender_window
+        } else {
+            packet.window() * self.segment_bytes
+        };
+        if packet.kind.opens() {
+            saturated(bytes)
+        } else {
+            saturated(bytes.div_ceil(1 << self.shift))
+        }
     }
 
     /// The sequence and acknowledgement number in the header.

@@ -18,7 +18,7 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let advances = packet.sequence > self.board.unacknowledged;
+        let advances = packet.number() > self.board.unacknowledged;
         if advances && blocks.is_none() && self.tcp.sack && self.is_in_order(packet) {
             self.process_ack::<true>(packet, None, now, out);
         } else {
@@ -38,7 +38,7 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         let blocks = if IN_ORDER { None } else { blocks };
-        let ack = packet.sequence;
+        let ack = packet.number();
         if ack > self.board.next {
             return;
         }
@@ -173,7 +173,7 @@ impl Sender {
         }
         let outstanding = self.board.outstanding();
         if advanced {
-            self.board.acknowledge(packet.sequence, &mut delivery);
+            self.board.acknowledge(packet.number(), &mut delivery);
         }
         if self.tcp.sack {
             if let Some(blocks) = blocks {
@@ -181,7 +181,7 @@ impl Sender {
                     self.board.sack(block, &mut delivery);
                 }
             }
-        } else if self.board.sacked > 0 || packet.sequence == self.board.unacknowledged {
+        } else if self.board.sacked > 0 || packet.number() == self.board.unacknowledged {
             self.count_duplicates(&mut delivery, advanced, outstanding);
         }
         self.rates.deliver(delivery.segments);

@@ -3,7 +3,7 @@
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 
-use super::buffer::{Outstanding, SendBuffer, OPENED_SEGMENTS};
+use super::buffer::{Outstanding, SendBuffer};
 use super::pacing::SendDecision;
 use super::scoreboard::Scoreboard;
 use super::send_reason::{BlockedBy, Trigger};
@@ -197,16 +197,15 @@ impl Sender {
     /// Write, and send full buffers meanwhile.
     #[cold]
     fn write_to(&mut self, data: u64, now: Time, out: &mut impl Outlet) {
-        let delivered = self.rates.delivered;
         loop {
             let held = self.held();
             let Some(buffer) = &mut self.buffer else {
                 return;
             };
-            if !buffer.fill(data, delivered, held) {
+            if !buffer.fill(data, held) {
                 return;
             }
-            if buffer.pushes(delivered) {
+            if buffer.pushes() {
                 self.push(now, out);
             }
         }
@@ -312,18 +311,20 @@ impl Sender {
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
         let next = self.board.next;
-        if next >= self.board.unacknowledged + self.opened_window() {
+        if next >= self.window_end {
             return false;
         }
         next < self.available(now) || self.awaits_application(next, now)
     }
 
-    /// The receiver's window: each segment that has arrived opens it (`receiver/window.rs`), which holds back a window
-    /// that grows by more in slow start.
+    /// Take the receiver's window from one of its packets. Its right edge never moves back, so a smaller one is that of
+    /// a packet that was overtaken (RFC 9293 sections 3.8.6 and 3.10.7.4).
     #[inline(always)]
-    fn opened_window(&self) -> u64 {
-        let opened = self.first_window + OPENED_SEGMENTS * self.rates.delivered;
-        self.receive_window.min(opened)
+    pub(super) fn take_window(&mut self, packet: &Packet) {
+        self.window_end = self.window_end.max(packet.number() + packet.window());
+        if let Some(buffer) = &mut self.buffer {
+            buffer.observe_window(packet.window());
+        }
     }
 
     /// Set the timer for the application's next write, unless it waits for room; returns True if nothing may be sent

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use ackclock_core::Time;
 use ackclock_plan::FlowPlan;
 use ackclock_sim::options::Blocks;
-use ackclock_sim::packet::{Ecn, Kind, Packet, NO_PACKET};
+use ackclock_sim::packet::{acknowledgement, Ecn, Kind, Packet, NO_PACKET};
 use ackclock_sim::receiver::{Receiver, Reply};
 use ackclock_sim::sender::Sender;
 
@@ -263,7 +263,7 @@ impl Conversation {
         if let Some((_, packet, blocks)) = self.reverse.pop_front() {
             let shown = blocks.as_ref().map_or(&[][..], Blocks::as_slice);
             self.transcript.receives(self.now, &packet, shown);
-            self.acknowledged = self.acknowledged.max(packet.sequence);
+            self.acknowledged = self.acknowledged.max(packet.number());
             self.sender
                 .on_packet(&packet, blocks.as_ref(), self.now, &mut self.output);
             self.send();
@@ -334,7 +334,7 @@ impl Conversation {
 /// The packet that carries a reply.
 pub fn reply_packet(reply: &Reply, now: Time) -> Packet {
     Packet {
-        sequence: reply.ack,
+        sequence: acknowledgement(reply.ack, reply.window),
         timestamp: reply.echo,
         enqueued: now,
         flow: 0,

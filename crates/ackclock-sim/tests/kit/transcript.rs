@@ -80,7 +80,7 @@ impl Transcript {
                 name(packet.kind).to_owned() + " again"
             }
             Kind::SynAck | Kind::ClientSyn | Kind::Request => name(packet.kind).to_owned(),
-            kind => format!("{} {}", name(kind), packet.sequence),
+            kind => format!("{} {}", name(kind), packet.number()),
         };
         if packet.flags.has_dsack() && packet.kind == Kind::Ack {
             text += " dsack";
