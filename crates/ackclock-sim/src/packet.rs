@@ -33,6 +33,8 @@ codes!(
         Echo => "echo",
         /// Last payload with the FIN, from the sender.
         DataFin => "data_fin",
+        /// Probe of the sender for the receiver's closed window.
+        WindowProbe => "window_probe",
     }
 );
 
@@ -73,6 +75,7 @@ impl Kind {
                 | Kind::LastAck
                 | Kind::ServerSynAck
                 | Kind::Datagram
+                | Kind::WindowProbe
         )
     }
 }

@@ -1,6 +1,6 @@
 //! The sending side of a TCP connection: transmission, loss detection and recovery.
 //!
-//! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
+//! Sources: RFC 9293 (connection, persist timer), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
 //! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window), RFC 3522,
 //! 3708, 4015 and 5682 (undo).
 //! The window itself is the [`Controller`]'s. ECN marks lead to the state `Cwr` (`ecn.rs`).
@@ -38,6 +38,7 @@ mod frto;
 mod handshake;
 mod output;
 mod pacing;
+mod persist;
 mod prr;
 mod rates;
 mod recovery;
@@ -137,6 +138,10 @@ pub struct Sender {
     stop: BlockedBy,
     /// First segment beyond the receiver's window (RFC 9293 section 3.3.1: SND.UNA + SND.WND).
     window_end: u64,
+    /// Segments that the application may have written beyond those acknowledged, without a [`SendBuffer`].
+    send_limit: u64,
+    /// Wait for the next zero-window probe, once one is awaited.
+    probe_wait: Time,
     workload: Workload,
     /// Send buffer, if its size is limited.
     buffer: Option<SendBuffer>,
@@ -199,6 +204,10 @@ impl Sender {
             cwnd_usage: CwndUsage::default(),
             stop: BlockedBy::Opening,
             window_end: 0,
+            send_limit: buffer::segments(&tcp)
+                .filter(|_| !tcp.tso_batching)
+                .unwrap_or(u64::MAX / 2),
+            probe_wait: Time::ZERO,
             workload: Workload::new(plan),
             buffer,
             board: Scoreboard::default(),
@@ -259,11 +268,11 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         self.counters.received_packets += 1;
-        self.take_window(packet);
+        let is_update = self.take_window(packet);
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
                 if self.is_open() {
-                    self.on_ack(packet, blocks, now, out);
+                    self.on_ack(packet, blocks, is_update, now, out);
                 } else if self.ca_state == CaState::SynReceived {
                     self.on_handshake_ack(packet, now, out);
                 }
@@ -287,6 +296,7 @@ impl Sender {
                 (_, Purpose::Timeout) => self.on_timeout(now, out),
                 (_, Purpose::TlpProbe) => self.on_probe_timer(now, out),
                 (_, Purpose::Reordering) => self.on_reordering_timer(now, out),
+                (_, Purpose::Persist) => self.on_persist_timer(now, out),
             }
         }
         self.timers.pacing = Time::NEVER;

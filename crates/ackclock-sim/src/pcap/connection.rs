@@ -127,6 +127,8 @@ impl Connection {
             Kind::SynAck | Kind::ServerSynAck => (0, 1),
             Kind::Data | Kind::DataFin | Kind::Fin => (first, asked),
             Kind::Ack | Kind::FinAck => (asked, first),
+            // As Linux's: no byte, below the window.
+            Kind::WindowProbe => (first.wrapping_sub(1), asked),
             Kind::LastAck if self.closing => (byte(self.workload.end, &self.workload), asked + 1),
             Kind::LastAck | Kind::Request => (1, 1),
         }
@@ -218,7 +220,7 @@ impl Connection {
         }
         match packet.kind {
             kind if kind.is_segment() => self.is_new(packet.sequence),
-            Kind::Ack | Kind::LastAck => true,
+            Kind::Ack | Kind::LastAck | Kind::WindowProbe => true,
             kind => is_first(&mut self.arrived, kind),
         }
     }
@@ -269,7 +271,7 @@ fn flags(kind: Kind) -> u16 {
     match kind {
         Kind::Syn | Kind::ClientSyn => SYN,
         Kind::SynAck | Kind::ServerSynAck => SYN | ACK,
-        Kind::Data | Kind::Ack | Kind::LastAck | Kind::Request => ACK,
+        Kind::Data | Kind::Ack | Kind::LastAck | Kind::Request | Kind::WindowProbe => ACK,
         Kind::DataFin | Kind::Fin | Kind::FinAck => FIN | ACK,
         Kind::Datagram | Kind::Echo => 0,
     }

@@ -59,6 +59,8 @@ pub struct Window {
     /// Window before the first segment arrives, and the room of the buffer, in segments.
     first_segments: u64,
     room_segments: u64,
+    /// Payload of a full segment.
+    segment_bytes: u64,
     offered_bytes: u64,
     room_bytes: u64,
     /// Bytes by which a segment opens it.
@@ -122,6 +124,7 @@ impl Window {
         Window {
             first_segments: MAX_WINDOW,
             room_segments: MAX_WINDOW,
+            segment_bytes: payload,
             offered_bytes: FIRST_BYTES,
             room_bytes: room,
             step_bytes: OPENED_SEGMENTS * payload,
@@ -136,6 +139,7 @@ impl Window {
         Window {
             first_segments: MAX_WINDOW,
             room_segments: MAX_WINDOW,
+            segment_bytes: payload,
             offered_bytes: first,
             room_bytes: first,
             step_bytes: OPENED_SEGMENTS * whole,
@@ -149,6 +153,12 @@ impl Window {
     pub fn advertised(&self, arrived: u64) -> u64 {
         let opened = self.first_segments + OPENED_SEGMENTS * arrived;
         opened.min(self.room_segments)
+    }
+
+    /// Segments for which there is room beside `unread_bytes`.
+    pub fn room(&self, unread_bytes: u64) -> u64 {
+        let unread = unread_bytes.div_ceil(self.segment_bytes);
+        self.room_segments.saturating_sub(unread)
     }
 
     /// Record the departure of the handshake packet to which the first segment responds.

@@ -19,6 +19,9 @@
 //! The application is woken when a third of the memory is free, so behind a hole that stays open the sender may run
 //! dry.
 //!
+//! A buffer of a given size is granted that memory at once and never grows (`SO_SNDBUF`, of which Linux makes twice as
+//! much). As always memory is checked when a buffer is begun: a write that finds the window open goes on beyond it.
+//!
 //! Source for Linux 6.1: a module that printed its queues at each ACK: memory, sizes, and when they change.
 
 use std::collections::VecDeque;
@@ -82,7 +85,12 @@ pub struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer; `paced`: the congestion control algorithm sets a pacing rate.
     pub fn new(tcp: &TcpPlan, paced: bool) -> SendBuffer {
-        SendBuffer::of(u64::from(tcp.mss_bytes), paced)
+        let mut buffer = SendBuffer::of(u64::from(tcp.mss_bytes), paced);
+        if let Some(bytes) = tcp.send_buffer_bytes {
+            buffer.granted_window = u32::MAX;
+            buffer.set_memory(bytes);
+        }
+        buffer
     }
 
     fn of(mss_bytes: u64, paced: bool) -> SendBuffer {
@@ -174,8 +182,12 @@ impl SendBuffer {
         let segment = (self.mss_bytes + HEADROOM_BYTES).next_power_of_two() + DESCRIPTOR_BYTES;
         let window = window.max(MIN_WINDOW);
         self.granted_window = window;
-        self.granted_bytes = self.windows * u64::from(window) * segment;
-        self.max_segments = self.granted_bytes / self.mss_bytes * 2 / 3 + 1;
+        self.set_memory(self.windows * u64::from(window) * segment);
+    }
+
+    fn set_memory(&mut self, bytes: u64) {
+        self.granted_bytes = bytes;
+        self.max_segments = bytes / self.mss_bytes * 2 / 3 + 1;
     }
 
     /// True if the segments that are written and not acknowledged leave so little memory free that the application is
@@ -228,6 +240,12 @@ impl SendBuffer {
     pub fn pushes(&self) -> bool {
         self.unsent.len() == 1 && self.first() >= self.full_segments
     }
+}
+
+/// Segments that a buffer of a given size holds without batches, at least one.
+pub fn segments(tcp: &TcpPlan) -> Option<u64> {
+    let bytes = tcp.send_buffer_bytes?;
+    Some((bytes / u64::from(tcp.mss_bytes)).max(1))
 }
 
 #[cfg(test)]

@@ -99,6 +99,12 @@ impl Script {
         self
     }
 
+    /// Let the next packets advertise a window of so many segments.
+    pub fn advertising(&mut self, window: u64) -> &mut Script {
+        self.window = window;
+        self
+    }
+
     /// The transcript so far.
     pub fn text(&self) -> String {
         self.transcript.text()
