@@ -22,6 +22,7 @@ class Frame:
     sequence: int
     flags: int
     payload_bytes: int
+    window: int
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -45,7 +46,8 @@ def frames(path: Path) -> list[Frame]:
         sequence, offset, flags = struct.unpack_from(">I4xBB", frame, 38)
         payload_bytes = length - HEADERS_BYTES - 4 * (offset >> 4)
         ends = ((source, ports[0]), (destination, ports[1]))
-        numbers = (identification, time_to_live, sequence, flags, payload_bytes)
+        window = int.from_bytes(frame[48:50], "big")
+        numbers = (identification, time_to_live, sequence, flags, payload_bytes, window)
         found.append(Frame(seconds + nanoseconds / 1e9, *ends, *numbers))
         place += 16 + kept
     return found

@@ -180,3 +180,34 @@ def test_threads_change_nothing(run):
     data, _ = run
     together = ac.run(ac.loads(TEXT).plan(), seeds=[3, 4, 5], jobs=3).transmissions
     assert together.filter(pl.col("run") == 0).equals(data.transmissions)
+
+
+BUFFERS = """
+duration = "4s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "50p" }
+[[flows]]
+congestion = "reno"
+tcp = { receive_window = "16KiB" }
+slow_reader = { rate = "400kbit", pause = { at = "0s", for = "1s", every = "2s" } }
+[[flows]]
+congestion = "reno"
+tcp = { send_buffer = "8KiB", tso_batching = false }
+[record]
+pcap = ["senders", "receivers"]
+"""
+
+
+def test_what_limits_are_the_buffers_of_the_hosts():
+    rows = ac.run(ac.loads(BUFFERS).plan(), seeds=[3]).transmissions
+    new = rows.filter(pl.col("kind") == "data", pl.col("cause") == "new_data")
+    unread, unsent = (Counter(new.filter(pl.col("flow") == flow)["limit"].to_list()) for flow in (0, 1))
+    assert unread["receiver"] > 0.95 * (unread.total() - unread["nothing"])
+    assert unsent["send_buffer"] > 0.95 * (unsent.total() - unsent["nothing"])
+    probes = rows.filter(pl.col("kind") == "window_probe")
+    assert set(probes["flow"]) == {0}
+    assert set(probes["cause"]) == {"other"}
+    assert probes["payload_bytes"].sum() == 0

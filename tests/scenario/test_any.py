@@ -127,7 +127,12 @@ SIZES = st.sampled_from(
         {"distribution": "empirical", "points": [["1KB", 0.5], ["1MB", 1]]},
     ]
 )
-TRANSFERS = {"request": st.sampled_from(["1B", "2KB"]), "congestion": st.sampled_from(["reno", "dctcp"])}
+READERS = st.sampled_from([{"rate": "1Mbit"}, {"chunk": "1KB", "pause": {"at": "1s", "for": "2s", "every": "3s"}}])
+TRANSFERS = {
+    "request": st.sampled_from(["1B", "2KB"]),
+    "slow_reader": READERS,
+    "congestion": st.sampled_from(["reno", "dctcp"]),
+}
 FLOWS = some(
     {},
     {

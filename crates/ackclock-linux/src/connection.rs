@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_core::tables::UNKNOWN;
 use ackclock_core::{Rate, Time};
+use ackclock_traffic::{Reads, SlowReader};
+use rustix::io::ioctl_fionread;
 use rustix::net::{recv, send, shutdown, sockopt, RecvFlags, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};
@@ -35,6 +37,8 @@ pub struct Task {
     pub request_bytes: Option<u32>,
     /// Rate at which the application writes.
     pub rate: Option<Rate>,
+    /// The receiver's application, if it does not read at once.
+    pub slow_reader: Option<SlowReader>,
     /// Payload of a segment, by which such an application writes.
     pub mss_bytes: u32,
     /// Headers of a segment with its options.
@@ -68,6 +72,12 @@ pub struct Connection {
     is_shut: bool,
     /// Bytes that the receiver has read.
     pub received: u64,
+    /// The reads of a slow reader, the time of the next, and that for which it was scheduled.
+    reads: Option<Reads>,
+    reads_at: Time,
+    read_scheduled: Time,
+    /// True once the receiver knows that no more data come.
+    has_ended: bool,
     /// Packets that the receiver has got.
     pub received_packets: u64,
     pub start: Time,
@@ -120,6 +130,10 @@ impl Connection {
             writes_at: Time::ZERO,
             is_shut: false,
             received: 0,
+            reads: task.slow_reader.map(Reads::new),
+            reads_at: Time::NEVER,
+            read_scheduled: Time::NEVER,
+            has_ended: false,
             received_packets: 0,
             start,
             established: Time::NEVER,
@@ -277,8 +291,17 @@ impl Connection {
         Ok(sockopt::socket_error(sender)??)
     }
 
-    /// Read what there is, and discard or store it.
-    pub fn read(&mut self, to_the_end: bool, mut to: Option<&mut Sink>) -> io::Result<ReadOutcome> {
+    /// Read what there is, or what is due of a slow reader, and discard or store it.
+    pub fn read(
+        &mut self,
+        to_the_end: bool,
+        now: Time,
+        mut to: Option<&mut Sink>,
+    ) -> io::Result<ReadOutcome> {
+        if self.reads.is_some() {
+            self.has_ended |= to_the_end;
+            return self.read_due(now);
+        }
         let before = self.received;
         while let Some(receiver) = &self.receiver {
             let taken = match &mut to {
@@ -299,6 +322,34 @@ impl Connection {
             }
         }
         Ok(ReadOutcome::Drained)
+    }
+
+    /// Read and discard what a slow reader reads by now.
+    fn read_due(&mut self, now: Time) -> io::Result<ReadOutcome> {
+        let (Some(receiver), Some(reads)) = (&self.receiver, &mut self.reads) else {
+            return Ok(ReadOutcome::Drained);
+        };
+        let arrived = self.received + ioctl_fionread(receiver)?;
+        let is_all = self.has_ended || self.task.size_bytes == Some(arrived);
+        reads.read(arrived, is_all, now);
+        while self.received < reads.read_bytes {
+            let most = (reads.read_bytes - self.received).min(READ_BYTES as u64);
+            match sys::discard(receiver.as_fd(), most as usize)? {
+                0 => return Ok(ReadOutcome::End),
+                bytes => self.received += bytes as u64,
+            }
+        }
+        if self.has_ended && self.received == arrived {
+            return Ok(ReadOutcome::End);
+        }
+        self.reads_at = reads.due(arrived, is_all);
+        Ok(ReadOutcome::Drained)
+    }
+
+    /// When a slow reader reads again; none if it waits for data, or that is known already.
+    pub fn next_read(&mut self) -> Option<Time> {
+        let before = std::mem::replace(&mut self.read_scheduled, self.reads_at);
+        (self.reads_at != before && !self.reads_at.is_never()).then_some(self.reads_at)
     }
 
     /// Sample the sender; return what has changed since the last sample.

@@ -147,6 +147,7 @@ impl Plans {
                 size_bytes: flow.size_bytes,
                 request_bytes: flow.request_bytes,
                 rate: flow.application_rate,
+                slow_reader: flow.slow_reader,
                 mss_bytes: run_spec.sockets_of_group(flow.group)?.1.mss_bytes,
                 header_bytes: run_spec
                     .sockets_of_group(flow.group)?
@@ -196,6 +197,7 @@ impl Plans {
                 size_bytes,
                 request_bytes: traffic.request_bytes,
                 rate: traffic.application_rate,
+                slow_reader: run_spec.plan.groups[traffic.group as usize].slow_reader,
                 mss_bytes: run_spec.sockets_of_group(traffic.group)?.1.mss_bytes,
                 header_bytes: run_spec
                     .sockets_of_group(traffic.group)?

@@ -1,6 +1,7 @@
 //! Plans that no engine can run.
 
 use ackclock_core::{Rate, Time};
+use ackclock_traffic::SlowReader;
 
 use crate::error::Error;
 use crate::flows::DatagramPlan;
@@ -39,8 +40,12 @@ impl Plan {
         for vantage in self.record.pcap.vantages() {
             self.check_vantage(vantage)?;
         }
+        for group in &self.groups {
+            check_reader(group.slow_reader)?;
+        }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
+            check_reader(flow.slow_reader)?;
             flow.tcp.check_request(flow.request_bytes)?;
             check_max("priority", u64::from(flow.priority), 15)?;
             self.check_endpoints("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
@@ -237,6 +242,11 @@ impl TcpPlan {
         let bytes = u64::from(request_bytes.unwrap_or(0));
         check_max("request_bytes", bytes, u64::from(self.mss_bytes))
     }
+}
+
+fn check_reader(reader: Option<SlowReader>) -> Result<(), Error> {
+    let fault = reader.and_then(|reader| reader.fault());
+    fault.map_or(Ok(()), |subject| Err(Error::NotPositive(subject)))
 }
 
 fn check_loss(loss: LossPlan) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_core::{Rate, Time};
-use ackclock_traffic::DatagramSource;
+use ackclock_traffic::{DatagramSource, SlowReader};
 use serde::Deserialize;
 
 use crate::network::{EndsPlan, PathPlan};
@@ -26,6 +26,8 @@ pub struct FlowPlan {
     pub request_bytes: Option<u32>,
     /// Rate at which the application writes; `null` is as fast as TCP takes it.
     pub application_rate: Option<Rate>,
+    /// The application at the receiver; `null`: it reads at once.
+    pub slow_reader: Option<SlowReader>,
     /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.
     pub priority: u8,
     /// The congestion control.

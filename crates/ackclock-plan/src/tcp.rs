@@ -1,7 +1,7 @@
 //! TCP, and the common parameters of a group of flows.
 
 use ackclock_core::Time;
-use ackclock_traffic::Duration;
+use ackclock_traffic::{Duration, SlowReader};
 use serde::Deserialize;
 
 /// Common parameters of a group of flows.
@@ -16,6 +16,9 @@ pub struct GroupPlan {
     /// The rest of the TCP; `null` if it is not TCP.
     #[serde(deserialize_with = "Option::deserialize")]
     pub tcp: Option<TcpPlan>,
+    /// The application at the receivers; `null`: it reads at once.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub slow_reader: Option<SlowReader>,
 }
 
 /// A congestion control and its complete parameters.
@@ -68,6 +71,9 @@ pub struct TcpPlan {
     /// Receive window; `null` is unlimited.
     #[serde(deserialize_with = "Option::deserialize")]
     pub receive_window_bytes: Option<u64>,
+    /// Send buffer: bytes that are not sent or not acknowledged; `null` is unlimited.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub send_buffer_bytes: Option<u64>,
     /// Loss detection.
     pub loss_detection: LossDetection,
     /// Tail loss probes (RFC 8985 section 7).

@@ -73,6 +73,7 @@ impl Flow {
             size_bytes: self.size_bytes,
             request_bytes: self.request_bytes,
             application_rate: self.application_rate,
+            slow_reader: group.and_then(|group| group.slow_reader),
             priority: self.priority,
             congestion: Arc::new(congestion),
             tcp,

@@ -148,7 +148,12 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
         "routing": options.text("routing"),
         "flowlet_gap_s": null,
         "changes": [],
-        "groups": [{ "label": "all", "congestion": congestion, "tcp": tcp(options.text("delayed_ack")) }],
+        "groups": [{
+            "label": "all",
+            "congestion": congestion,
+            "tcp": tcp(options.text("delayed_ack")),
+            "slow_reader": null,
+        }],
         "flows": flows,
             "traffic": [],
             "datagrams": [],

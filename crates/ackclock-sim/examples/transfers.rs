@@ -91,6 +91,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "label": "short",
             "congestion": { "kind": "reno", "parameters": {} },
             "tcp": tcp("on"),
+            "slow_reader": null,
         }],
         "flows": [],
         "traffic": [{

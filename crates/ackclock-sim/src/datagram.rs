@@ -112,6 +112,7 @@ impl Sink {
         Some(Reply {
             kind: Kind::Echo,
             ack: packet.sequence,
+            window: 0,
             echo: packet.timestamp,
             wire_bytes,
             blocks: None,

@@ -18,7 +18,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
-use crate::packet::{Packet, NO_ATTACHMENT};
+use crate::packet::{acknowledgement, Packet, NO_ATTACHMENT};
 use crate::path::{DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::queue::Priorities;
@@ -316,7 +316,7 @@ impl Network {
         if let Some(Some(_)) = self.routes.get(slot) {
             self.lost_packets[slot] += 1;
         }
-        let value = packet.sequence as f64;
+        let value = packet.number() as f64;
         self.tables
             .events
             .push(self.now.seconds(), packet.flow, link, kind, value);
@@ -326,7 +326,7 @@ impl Network {
     #[inline]
     pub fn send_reply(&mut self, flow: u32, reply: &Reply, local: Time) {
         let packet = Packet {
-            sequence: reply.ack,
+            sequence: acknowledgement(reply.ack, reply.window),
             timestamp: reply.echo,
             enqueued: local,
             flow,

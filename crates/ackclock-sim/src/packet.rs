@@ -33,6 +33,8 @@ codes!(
         Echo => "echo",
         /// Last payload with the FIN, from the sender.
         DataFin => "data_fin",
+        /// Probe of the sender for the receiver's closed window.
+        WindowProbe => "window_probe",
     }
 );
 
@@ -73,6 +75,7 @@ impl Kind {
                 | Kind::LastAck
                 | Kind::ServerSynAck
                 | Kind::Datagram
+                | Kind::WindowProbe
         )
     }
 }
@@ -104,8 +107,8 @@ impl Ecn {
     }
 }
 
-/// Flags of a packet: its ECN bits, the echo of ECN marks, retransmitted (or, of an ACK, DSACK), a changed
-/// advertised window, and corrupted in transit.
+/// Flags of a packet: its ECN bits, the echo of ECN marks, retransmitted (or, of an ACK, DSACK), a larger
+/// receive buffer, and corrupted in transit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
@@ -119,7 +122,7 @@ impl Flags {
     const ECN: u16 = 3 << Flags::ECN_SHIFT;
     /// DSACK in an ACK; retransmitted in all others.
     const REPEATS: u16 = 1 << 8;
-    /// Changed advertised window, in an ACK.
+    /// Larger receive buffer, in an ACK.
     const OPENED: u16 = 1 << 9;
     const CORRUPTED: u16 = 1 << 10;
 
@@ -157,7 +160,7 @@ impl Flags {
         self.with(Flags::REPEATS, dsack)
     }
 
-    /// Set or clear the flag of a changed window, in an ACK.
+    /// Set or clear the flag of a larger receive buffer, in an ACK.
     #[inline(always)]
     #[must_use]
     pub fn with_opened(self, opened: bool) -> Flags {
@@ -199,11 +202,24 @@ impl Flags {
         self.0 & Flags::REPEATS != 0
     }
 
-    /// True if an ACK advertises another window than the one before.
+    /// True if the receive buffer has grown since the ACK before.
     #[inline(always)]
     pub fn has_opened(self) -> bool {
         self.0 & Flags::OPENED != 0
     }
+}
+
+/// Bits of a segment number in [`Packet::sequence`]: a terasegment, more than a run can send.
+const NUMBER_BITS: u32 = 40;
+/// Largest window of an ACK, in segments: with full-sized ones beyond the 1 GiB of RFC 7323 section 2.3. A receiver
+/// without a limit advertises it.
+pub const MAX_WINDOW: u64 = (1 << (64 - NUMBER_BITS)) - 1;
+
+/// Value of [`Packet::sequence`] in an ACK: the next segment expected, and a window of so many segments from there, at
+/// most [`MAX_WINDOW`].
+#[inline(always)]
+pub fn acknowledgement(next: u64, window: u64) -> u64 {
+    next | window << NUMBER_BITS
 }
 
 /// Value of [`Packet::attachment`] without one.
@@ -217,7 +233,7 @@ pub const NO_ATTACHMENT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Packet {
-    /// Data: its segment number. ACK: the next segment expected.
+    /// Data: its segment number. Packets of the receiver: an [`acknowledgement`].
     pub sequence: u64,
     /// Data: when it was sent (the timestamp option's value). ACK: the echo of it.
     pub timestamp: Time,
@@ -251,6 +267,18 @@ pub const NO_PACKET: Packet = Packet {
 };
 
 impl Packet {
+    /// Data: its segment number. ACK: the next segment expected.
+    #[inline(always)]
+    pub fn number(&self) -> u64 {
+        self.sequence & ((1 << NUMBER_BITS) - 1)
+    }
+
+    /// Window that an ACK advertises, in segments from the next one expected.
+    #[inline(always)]
+    pub fn window(&self) -> u64 {
+        self.sequence >> NUMBER_BITS
+    }
+
     /// The ECN bits.
     #[inline(always)]
     pub fn ecn(&self) -> Ecn {
@@ -299,8 +327,34 @@ impl Packet {
         log.flow.push(self.flow);
         log.link.push(link);
         log.kind.push(self.kind as u8);
-        log.sequence.push(self.sequence);
+        log.sequence.push(self.number());
         log.wire_bytes.push(self.wire_bytes);
         log.what.push(action as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acknowledgement_holds_the_next_segment_and_the_window() {
+        for (next, window) in [
+            (0, 0),
+            (0, MAX_WINDOW),
+            ((1 << NUMBER_BITS) - 1, 1),
+            (7, 45),
+        ] {
+            let ack = Packet {
+                sequence: acknowledgement(next, window),
+                ..NO_PACKET
+            };
+            assert_eq!((ack.number(), ack.window()), (next, window));
+        }
+    }
+
+    #[test]
+    fn the_window_makes_a_packet_no_larger() {
+        assert_eq!(size_of::<Packet>(), 40);
     }
 }

@@ -14,7 +14,7 @@
 //! Deviations:
 //! - Frames have an Ethernet header whatever the links' frame overhead.
 //! - A block that reports a duplicate (RFC 2883) is padding: the simulated ACK contains only a flag for it.
-//! - The window field never changes: the receiver's application reads immediately.
+//! - The window field of the sender never changes, and that of the receiver is rounded up to the scale.
 //! - Where the reverse path has no link in the plan, packets on it pass a link's wire as long before they arrive
 //!   as the forward path takes from the sender to the link; if a queue lies between, when they have left it.
 

@@ -16,7 +16,13 @@
 //!             SYN/ACK               data
 //! ```
 //!
-//! Deviation: the application reads immediately, so the receive window never shrinks.
+//! A slow reader leaves data in the buffer, which closes the window. It reads all before it closes; meanwhile the FIN is
+//! acknowledged, and the state is `CloseWait`:
+//!
+//! ```text
+//!                FIN, all received              all read
+//!   Established ───────────────────▶ CloseWait ──────────▶ LastAck
+//! ```
 
 use ackclock_core::{jiffies, Time};
 use ackclock_plan::{DelayedAck, FlowPlan};
@@ -31,6 +37,7 @@ mod echo;
 mod handshake;
 mod quick;
 pub(crate) mod ranges;
+mod reading;
 mod window;
 
 pub use client::Client;
@@ -38,6 +45,7 @@ use compression::Compression;
 use echo::{Echo, EcnAction};
 use quick::Quick;
 use ranges::Ranges;
+use reading::Reader;
 use window::Window;
 
 /// Reply of the receiver.
@@ -47,6 +55,8 @@ pub struct Reply {
     pub kind: Kind,
     /// Next segment expected.
     pub ack: u64,
+    /// Advertised window, in segments from there.
+    pub window: u64,
     /// Timestamp to echo.
     pub echo: Time,
     /// Size on the wire, headers and options included.
@@ -66,6 +76,8 @@ enum State {
     /// The request is sent, and no data have arrived.
     Requested,
     Established,
+    /// The sender's FIN was acknowledged, and the application has not read all.
+    CloseWait,
     /// The sender's FIN was acknowledged with ours, which awaits its acknowledgement.
     LastAck,
     Closed,
@@ -100,6 +112,10 @@ pub struct Receiver {
     echo: Time,
     last_arrival: Time,
     timer: Time,
+    /// The application, if it reads slowly.
+    reader: Option<Box<Reader>>,
+    /// Time of its next read.
+    reads_at: Time,
     /// Wait for the answer to a SYN/ACK or FIN, doubled from `initial_rto` up to `max_rto` (RFC 6298).
     control_rto: Time,
     initial_rto: Time,
@@ -144,6 +160,8 @@ impl Receiver {
             echo: Time::ZERO,
             last_arrival: Time::ZERO,
             timer: Time::NEVER,
+            reader: plan.slow_reader.map(Reader::new).map(Box::new),
+            reads_at: Time::NEVER,
             control_rto: plan.tcp.initial_rto,
             initial_rto: plan.tcp.initial_rto,
             max_rto: plan.tcp.max_rto,
@@ -158,10 +176,10 @@ impl Receiver {
         }
     }
 
-    /// Time of the receiver's next timer (delayed ACK, or SYN/ACK or FIN to retransmit).
+    /// Time of the receiver's next timer (delayed ACK, SYN/ACK or FIN to retransmit, or a slow reader's next read).
     #[inline]
     pub fn wake(&self) -> Time {
-        self.timer
+        self.timer.min(self.reads_at)
     }
 
     /// True if the connection is closed on this side.
@@ -196,6 +214,7 @@ impl Receiver {
             }
             Kind::Syn => self.on_syn(packet.timestamp, now),
             Kind::ServerSynAck => self.on_server_syn_ack(&packet.for_record(), now),
+            Kind::WindowProbe => Some(self.acknowledge_rarely()),
             _ => {
                 self.on_last_ack(now);
                 None
@@ -211,6 +230,9 @@ impl Receiver {
 
     /// Handle the timer of [`Receiver::wake`].
     pub fn on_timer(&mut self, now: Time) -> Option<Reply> {
+        if self.reads_at <= now {
+            return self.on_read(now);
+        }
         match self.state {
             State::SynReceived => Some(self.repeat(Kind::SynAck, now)),
             State::SynSent => self.repeat_syn(now),
@@ -224,7 +246,7 @@ impl Receiver {
                 }
                 self.timer = Time::NEVER;
                 let held = self.compression.release();
-                (self.pending > 0 || held).then(|| self.acknowledge(None))
+                (self.pending > 0 || held).then(|| self.acknowledge_rarely())
             }
         }
     }
@@ -245,12 +267,15 @@ impl Receiver {
         self.next += 1;
         self.open_window();
         self.window.on_read(self.next, packet.timestamp, now);
+        if self.reader.is_some() {
+            self.read(now);
+        }
         if self.pending == 0 {
             self.echo = packet.timestamp;
         }
         self.pending += 1;
         if self.next >= self.workload.end {
-            return Some(self.close(now));
+            return Some(self.on_end(now));
         }
         let gap = now.since(self.last_arrival);
         self.last_arrival = now;
@@ -279,7 +304,7 @@ impl Receiver {
             self.quick.ensure(2);
         }
         if asked == EcnAction::AckBefore && self.pending > 0 {
-            self.earlier = Some(Box::new(self.acknowledge(None)));
+            self.earlier = Some(Box::new(self.acknowledge_rarely()));
         }
         self.echo_of_marks.take(packet);
     }
@@ -309,7 +334,8 @@ impl Receiver {
         None
     }
 
-    #[inline]
+    /// Acknowledge what has arrived: inlined where segments arrive, once more out of line for all else.
+    #[inline(always)]
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
         self.quick.on_ack();
@@ -318,6 +344,7 @@ impl Receiver {
         let mut reply = Reply {
             kind: Kind::Ack,
             ack: self.next,
+            window: self.advertise(),
             echo: self.echo,
             wire_bytes: self.ack_bytes,
             blocks: None,
@@ -367,18 +394,21 @@ impl Receiver {
             self.open_window();
             self.next = self.ranges.follow(sequence + 1);
             self.window.on_read(self.next, timestamp, now);
+            if self.reader.is_some() {
+                self.read(now);
+            }
             // The ACK advances by more than a segment.
             at_once |= self.next - sequence > 1 || self.ranges.is_empty();
         } else {
             self.open_window();
             if !at_once && self.compression.precedes(self.ranges.place_of(sequence)) {
                 self.compression.release();
-                earlier = Some(self.acknowledge(None));
+                earlier = Some(self.acknowledge_rarely());
             }
             self.ranges.keep(sequence);
         }
         if self.next >= self.workload.end && self.state == State::Established {
-            return Some(self.close(now));
+            return Some(self.on_end(now));
         }
         if !at_once {
             if let Some(wait) = self.compression.hold(self.next) {

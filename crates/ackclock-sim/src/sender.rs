@@ -1,6 +1,6 @@
 //! The sending side of a TCP connection: transmission, loss detection and recovery.
 //!
-//! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
+//! Sources: RFC 9293 (connection, persist timer), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
 //! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window), RFC 3522,
 //! 3708, 4015 and 5682 (undo).
 //! The window itself is the [`Controller`]'s. ECN marks lead to the state `Cwr` (`ecn.rs`).
@@ -38,6 +38,7 @@ mod frto;
 mod handshake;
 mod output;
 mod pacing;
+mod persist;
 mod prr;
 mod rates;
 mod recovery;
@@ -52,7 +53,7 @@ use std::sync::Arc;
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
-use ackclock_plan::{DelayedAck, FlowPlan, TcpPlan};
+use ackclock_plan::{FlowPlan, TcpPlan};
 
 use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
@@ -60,7 +61,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, CubicState, Error, Prototype};
 
-use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
+use buffer::SendBuffer;
 use ecn::EcnState;
 use frto::Frto;
 use handshake::Handshake;
@@ -135,10 +136,12 @@ pub struct Sender {
     cwnd_usage: CwndUsage,
     /// Limit that ended the last attempt to send.
     stop: BlockedBy,
-    /// The receiver's window in segments when it is open.
-    receive_window: u64,
-    /// Initial receive window.
-    first_window: u64,
+    /// First segment beyond the receiver's window (RFC 9293 section 3.3.1: SND.UNA + SND.WND).
+    window_end: u64,
+    /// Segments that the application may have written beyond those acknowledged, without a [`SendBuffer`].
+    send_limit: u64,
+    /// Wait for the next zero-window probe, once one is awaited.
+    probe_wait: Time,
     workload: Workload,
     /// Send buffer, if its size is limited.
     buffer: Option<SendBuffer>,
@@ -200,13 +203,11 @@ impl Sender {
             window: tcp.initial_window,
             cwnd_usage: CwndUsage::default(),
             stop: BlockedBy::Opening,
-            receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
-                (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
-            }),
-            first_window: match tcp.delayed_ack {
-                DelayedAck::Quick => (OPENING_WINDOW_BYTES / u64::from(tcp.mss_bytes)).max(1),
-                DelayedAck::On | DelayedAck::Off => u64::MAX / 2,
-            },
+            window_end: 0,
+            send_limit: buffer::segments(&tcp)
+                .filter(|_| !tcp.tso_batching)
+                .unwrap_or(u64::MAX / 2),
+            probe_wait: Time::ZERO,
             workload: Workload::new(plan),
             buffer,
             board: Scoreboard::default(),
@@ -267,10 +268,11 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         self.counters.received_packets += 1;
+        let is_update = self.take_window(packet);
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
                 if self.is_open() {
-                    self.on_ack(packet, blocks, now, out);
+                    self.on_ack(packet, blocks, is_update, now, out);
                 } else if self.ca_state == CaState::SynReceived {
                     self.on_handshake_ack(packet, now, out);
                 }
@@ -294,6 +296,7 @@ impl Sender {
                 (_, Purpose::Timeout) => self.on_timeout(now, out),
                 (_, Purpose::TlpProbe) => self.on_probe_timer(now, out),
                 (_, Purpose::Reordering) => self.on_reordering_timer(now, out),
+                (_, Purpose::Persist) => self.on_persist_timer(now, out),
             }
         }
         self.timers.pacing = Time::NEVER;

@@ -266,7 +266,7 @@ impl Simulation {
         }
     }
 
-    /// Deliver a packet to the receiver at its local time; a delayed ACK that was due before goes first.
+    /// Deliver a packet to the receiver at its local time; timers that were due before go first.
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let slot = self.network.slots().slot_of(packet.flow);
@@ -277,7 +277,7 @@ impl Simulation {
             return self.reach_sink(slot, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
-        if receiver.wake() < local {
+        while receiver.wake() < local {
             let due = receiver.wake();
             if let Some(reply) = receiver.on_timer(due) {
                 self.network.send_reply(packet.flow, &reply, due);

@@ -57,6 +57,7 @@ mod population;
 mod random;
 mod schedule;
 mod size;
+mod slow_reader;
 
 pub use count::Count;
 pub use departures::{DatagramSource, Departures};
@@ -69,3 +70,4 @@ pub use population::{Ends, Pairing, Population};
 pub use random::{flow_stream, host_stream, start_draw, stream, Purpose};
 pub use schedule::Schedule;
 pub use size::{Size, SizeSampler, Truncation, LARGEST_BYTES};
+pub use slow_reader::{Pause, Reads, SlowReader};

@@ -68,7 +68,7 @@ CAUSES = (
 FATES = ("delivered", "duplicate", "dropped", "lost", "under_way")
 
 #: Limits that delayed a segment.
-LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery", "pacing")
+LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery", "pacing", "send_buffer")
 
 #: Ends of a captured connection that send a flow's data.
 SENDERS = ("client", "server")

@@ -14,6 +14,8 @@ FINITE = "finite transfers"
 STOPS = "flows that stop"
 REQUESTS = "requests"
 APPLICATION = "application-limited flows"
+SLOW_READERS = "slow readers (slow_reader)"
+SEND_BUFFERS = "limited send buffers (tcp.send_buffer)"
 PRIORITIES = "priorities"
 STARTS = "flows that start later"
 GENERATED = "generated traffic"
@@ -49,7 +51,8 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 
 #: All features that are not the name of an algorithm.
 ALL = frozenset({
-    FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
+    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, ROUTED,
+    SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION, CORRUPTION,
     BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
     SIZES, DELAYS, INSIDE, PATHS,
@@ -100,6 +103,8 @@ def _features(plan: Plan) -> Iterator[str]:
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
             PROCESSING: any(map(takes_other_time, plan.groups)),
+            SLOW_READERS: any(group.slow_reader for group in plan.groups),
+            SEND_BUFFERS: any(group.tcp and group.tcp.send_buffer_bytes is not None for group in plan.groups),
             DELAYS: plan.record.delays,
             INSIDE: plan.record.cubic_state,
             PATHS: plan.record.paths,

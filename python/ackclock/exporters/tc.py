@@ -126,6 +126,10 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield "UDP in bursts, or at a rate that changes: iperf3 sends at one"
     if any(flow.request_bytes is not None for flow in plan.flows):
         yield "requests: the sender opens the connection"
+    if any(group.slow_reader for group in plan.groups):
+        yield "slow readers: iperf3 reads at once"
+    if any(group.tcp and group.tcp.send_buffer_bytes is not None for group in plan.groups):
+        yield "send buffers: iperf3 -w sets both ends'"
     yield from (f"{what}: the kernel decides" for what in dict.fromkeys(stack.unsupported(plan)))
     for name, value in stack.modules(plan).items():
         module, _, parameter = name.partition(".")

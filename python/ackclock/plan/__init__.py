@@ -186,6 +186,7 @@ class TcpPlan:
     window_validation: bool
     ecn: str
     processing: Parameters | None = field(default=None, hash=False)
+    send_buffer_bytes: int | None = None
 
     @property
     def packet_bytes(self) -> int:
@@ -197,12 +198,14 @@ class TcpPlan:
 class GroupPlan:
     """Common properties of the flows of one `[[flows]]` or `[[traffic]]` entry, and their name.
 
-    `congestion` and `tcp` are None where the flows are not TCP.
+    `congestion` and `tcp` are None where the flows are not TCP. `slow_reader` is the application at the receivers, as
+    `crates/ackclock-traffic` reads it; None: it reads at once.
     """
 
     label: str
     congestion: CongestionPlan | None
     tcp: TcpPlan | None
+    slow_reader: Parameters | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,11 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
     assert stack.socket(plan().groups[0])["window_clamp_bytes"] is None
 
 
+def test_a_send_buffer_is_half_of_what_the_kernel_makes_of_it():
+    assert stack.socket(plan(tcp='send_buffer = "64KiB"').groups[0])["send_buffer_bytes"] == 32768
+    assert stack.socket(plan().groups[0])["send_buffer_bytes"] is None
+
+
 @pytest.mark.parametrize(
     ("given", "what"),
     [
@@ -139,6 +144,7 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
         ('rto_slop = "200ms"', "a timeout with 200 ms added"),
         ('timer_tick = "0ms"', "a clock with ticks of 0 ms"),
         ('receive_window = "2000B"', "a receive window below 2304 B"),
+        ('send_buffer = "4000B"', "a send buffer below 4608 B"),
         ("limited_transmit = false", "fast retransmit without limited transmit"),
         ("undo_spurious = false", "reductions that are not undone"),
         ('recovery_reduction = "immediate"', "a window that comes down at once"),

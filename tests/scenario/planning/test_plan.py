@@ -103,6 +103,7 @@ LINUX = {
     "rto_slop_s": 0.0,
     "timer_tick_s": 0.004,
     "receive_window_bytes": None,
+    "send_buffer_bytes": None,
     "loss_detection": "rack",
     "tail_loss_probe": True,
     "undo_spurious": True,
@@ -287,6 +288,7 @@ def test_a_full_packet_fills_the_mtu_whatever_the_options():
         ("mss = '1449B'", "tcp.mss: found 1449 B; expected at most 1448 B, what the MTU leaves"),
         ("min_rto = '3s'\nmax_rto = '2s'", "tcp.min_rto: found 3 s; expected at most max_rto (2 s)"),
         ("receive_window = '1000B'", "tcp.receive_window: found 1000 B; expected one segment (1448 B) or more"),
+        ("send_buffer = '1000B'", "tcp.send_buffer: found 1000 B; expected one segment (1448 B) or more"),
     ],
 )
 def test_inconsistent_tcp_values(keys, expected):

@@ -145,5 +145,7 @@ codes!(
         Recovery => "recovery",
         /// Pacing.
         Pacing => "pacing",
+        /// The send buffer, in which the application had no room to write it.
+        SendBuffer => "send_buffer",
     }
 );

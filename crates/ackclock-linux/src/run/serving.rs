@@ -52,7 +52,9 @@ impl Run {
                 Token::Receiver(flow),
                 self.receiving() | EventFlags::OUT,
             )?;
-            self.hosts.set_low_water(&socket, 0, plan.task.size_bytes)?;
+            if plan.task.slow_reader.is_none() {
+                self.hosts.set_low_water(&socket, 0, plan.task.size_bytes)?;
+            }
             connection.receiver = Some(socket);
         } else {
             self.watch(&socket, Token::Sender(flow), SENDERS)?;
@@ -251,7 +253,10 @@ impl Run {
             return Ok(());
         };
         let before = connection.received;
-        let outcome = connection.read(to_the_end, self.store.sink.as_mut());
+        let outcome = connection.read(to_the_end, now, self.store.sink.as_mut());
+        let next = connection.next_read();
+        self.agenda
+            .extend(next.map(|at| Reverse((at, Task::Read(flow)))));
         let found = *outcome.as_ref().unwrap_or(&ReadOutcome::Drained);
         let at_end = found == ReadOutcome::End;
         if found == ReadOutcome::More {
@@ -277,7 +282,8 @@ impl Run {
             connection.finished = now;
             self.completed(flow);
         } else if let Some(receiver) = &connection.receiver {
-            if missing.is_some() || before < UNTHROTTLED_BYTES {
+            let is_slow = connection.task.slow_reader.is_some();
+            if !is_slow && (missing.is_some() || before < UNTHROTTLED_BYTES) {
                 self.hosts.set_low_water(receiver, received, missing)?;
             }
         }

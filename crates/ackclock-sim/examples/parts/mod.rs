@@ -22,6 +22,7 @@ pub fn tcp(delayed_ack: &str) -> Value {
         "rto_slop_s": 0.0,
         "timer_tick_s": 0.0,
         "receive_window_bytes": null,
+        "send_buffer_bytes": null,
         "loss_detection": "rack",
         "tail_loss_probe": true,
         "undo_spurious": true,

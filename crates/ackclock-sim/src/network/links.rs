@@ -101,7 +101,7 @@ impl Network {
             self.lose(link as u32, packet, EventKind::Drop);
         }
         for packet in drop_log.marked.drain(..) {
-            let (flow, value) = (packet.flow, packet.sequence as f64);
+            let (flow, value) = (packet.flow, packet.number() as f64);
             let events = &mut self.tables.events;
             events.push(
                 self.now.seconds(),

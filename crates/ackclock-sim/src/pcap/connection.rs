@@ -26,8 +26,10 @@ pub struct Connection {
     sack: bool,
     timestamps: bool,
     ecn: EcnMode,
-    /// Window field of a SYN, which is not scaled, and of all others.
-    windows: (u16, u16),
+    /// Payload of a full segment.
+    segment_bytes: u64,
+    /// The sender's receive window: nothing fills it.
+    sender_window: u64,
     shift: u8,
     /// Initial numbers of both ends; the identifications are those of the next packets.
     numbers: Numbers,
@@ -60,7 +62,8 @@ impl Connection {
             sack: tcp.sack,
             timestamps: tcp.timestamps,
             ecn: tcp.ecn,
-            windows: (saturated(window), saturated(window >> shift)),
+            segment_bytes: u64::from(tcp.mss_bytes),
+            sender_window: window,
             shift,
             numbers,
             echo_ms: 0,
@@ -117,13 +120,15 @@ impl Connection {
     /// Sequence and acknowledgement number, from the initial ones on. The receiver's bytes are its SYN, number 0, its
     /// request, from 1 on, and its FIN.
     fn counts_of(&self, packet: &Packet) -> (u32, u32) {
-        let first = byte(packet.sequence, &self.workload);
+        let first = byte(packet.number(), &self.workload);
         let asked = 1 + self.request_bytes;
         match packet.kind {
             Kind::Syn | Kind::ClientSyn | Kind::Datagram | Kind::Echo => (0, 0),
             Kind::SynAck | Kind::ServerSynAck => (0, 1),
             Kind::Data | Kind::DataFin | Kind::Fin => (first, asked),
             Kind::Ack | Kind::FinAck => (asked, first),
+            // As Linux's: no byte, below the window.
+            Kind::WindowProbe => (first.wrapping_sub(1), asked),
             Kind::LastAck if self.closing => (byte(self.workload.end, &self.workload), asked + 1),
             Kind::LastAck | Kind::Request => (1, 1),
         }
@@ -151,20 +156,32 @@ impl Connection {
         }
         let payload_bytes = self.payload_bytes(packet);
         let (sequence, acknowledgement) = self.numbers_of(packet);
-        let (of_syn, of_others) = self.windows;
-        let is_syn = flags(packet.kind) & SYN != 0;
         let segment = Segment {
             flow: packet.flow,
             forward: packet.kind.is_forward(),
             flags: flags(packet.kind) | ecn_flags(packet, self.ecn),
             sequence,
             acknowledgement,
-            window: if is_syn { of_syn } else { of_others },
+            window: self.window_field(packet),
             payload_bytes,
             identification: self.identification(packet),
             options: self.options(packet, &sack[..count], payload_bytes),
         };
         frame.set_segment(&segment)
+    }
+
+    /// The window field: that of a SYN is not scaled (RFC 7323 section 2.2), all others are rounded up to the scale.
+    fn window_field(&self, packet: &Packet) -> u16 {
+        let bytes = if packet.kind.is_forward() {
+            self.sender_window
+        } else {
+            packet.window() * self.segment_bytes
+        };
+        if packet.kind.opens() {
+            saturated(bytes)
+        } else {
+            saturated(bytes.div_ceil(1 << self.shift))
+        }
     }
 
     /// The sequence and acknowledgement number in the header.
@@ -203,7 +220,7 @@ impl Connection {
         }
         match packet.kind {
             kind if kind.is_segment() => self.is_new(packet.sequence),
-            Kind::Ack | Kind::LastAck => true,
+            Kind::Ack | Kind::LastAck | Kind::WindowProbe => true,
             kind => is_first(&mut self.arrived, kind),
         }
     }
@@ -254,7 +271,7 @@ fn flags(kind: Kind) -> u16 {
     match kind {
         Kind::Syn | Kind::ClientSyn => SYN,
         Kind::SynAck | Kind::ServerSynAck => SYN | ACK,
-        Kind::Data | Kind::Ack | Kind::LastAck | Kind::Request => ACK,
+        Kind::Data | Kind::Ack | Kind::LastAck | Kind::Request | Kind::WindowProbe => ACK,
         Kind::DataFin | Kind::Fin | Kind::FinAck => FIN | ACK,
         Kind::Datagram | Kind::Echo => 0,
     }

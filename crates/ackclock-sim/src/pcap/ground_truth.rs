@@ -60,7 +60,7 @@ impl GroundTruth {
         let row = Row {
             flow: packet.flow,
             kind: packet.kind,
-            segment: (!packet.kind.opens()).then_some(packet.sequence),
+            segment: (!packet.kind.opens()).then_some(packet.number()),
             header,
             reason,
             end: Time::NEVER,

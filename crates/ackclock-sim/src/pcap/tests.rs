@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::frame::{ACK, AE, CWR, ECE, FIN, SYN};
 use super::parser::{datagrams, frames, records, Frame};
 use super::*;
-use crate::packet::{Ecn, Flags, Kind, NO_PACKET};
+use crate::packet::{acknowledgement, Ecn, Flags, Kind, MAX_WINDOW, NO_PACKET};
 use ackclock_plan::{CongestionPlan, LinkPlan, PathPlan, Vantage};
 use serde_json::{json, Value};
 
@@ -15,7 +15,7 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         "mss_bytes": 1448, "header_bytes": 40, "sack": true, "timestamps": true,
         "delayed_ack": "off", "delayed_ack_timeout_s": 0.04, "initial_window": 10,
         "initial_rto_s": 1.0, "min_rto_s": 0.2, "max_rto_s": 120.0,
-        "rto_floor_on_variance": true, "rto_slop_s": 0.0, "timer_tick_s": 0.0, "receive_window_bytes": null,
+        "rto_floor_on_variance": true, "rto_slop_s": 0.0, "timer_tick_s": 0.0, "receive_window_bytes": null, "send_buffer_bytes": null,
         "loss_detection": "rack", "tail_loss_probe": true, "undo_spurious": true, "frto": true, "adaptive_reordering": true, "limited_transmit": true,
         "recovery_reduction": "prr", "pacing": false, "tso_batching": false, "window_validation": true, "ecn": "off", "processing": null,
     });
@@ -34,6 +34,7 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         size_bytes,
         request_bytes: None,
         application_rate: None,
+        slow_reader: None,
         priority: 0,
         congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
@@ -203,22 +204,29 @@ fn the_length_is_that_of_the_simulated_packet() {
 }
 
 #[test]
-fn windows_are_scaled_except_on_a_syn() {
-    let fields = |receive_window_bytes: Value| {
+fn the_window_field_is_what_the_packet_carries_rounded_up_to_the_scale() {
+    let fields = |receive_window_bytes: Value, segments: [u64; 2]| {
         let flow = flow(
             None,
-            &json!({ "receive_window_bytes": receive_window_bytes }),
+            &json!({ "mss_bytes": 1000, "receive_window_bytes": receive_window_bytes }),
         );
-        let frames = captured(
-            &flow,
-            &[packet(Kind::SynAck, 0, 60), packet(Kind::Ack, 1, 52)],
-            &[],
-        );
+        let advertising = |kind, next, window, bytes| Packet {
+            sequence: acknowledgement(next, window),
+            ..packet(kind, 0, bytes)
+        };
+        let packets = [
+            advertising(Kind::SynAck, 0, segments[0], 60),
+            advertising(Kind::Ack, 1, segments[1], 52),
+        ];
+        let frames = captured(&flow, &packets, &[]);
         (frames[0].window, frames[0].window_shift, frames[1].window)
     };
-    assert_eq!(fields(json!(null)), (65_535, Some(14), 65_535));
-    assert_eq!(fields(json!(20_000)), (20_000, Some(0), 20_000));
-    assert_eq!(fields(json!(256_000)), (65_535, Some(2), 64_000));
+    let unlimited = fields(json!(null), [MAX_WINDOW, MAX_WINDOW]);
+    assert_eq!(unlimited, (65_535, Some(14), 65_535));
+    assert_eq!(fields(json!(20_000), [20, 3]), (20_000, Some(0), 3000));
+    // Of a SYN the field is not scaled; 99 000 are 24 750 of the scale's four bytes, and 1001 × 1000 / 16 is rounded up.
+    assert_eq!(fields(json!(256_000), [65, 99]), (65_000, Some(2), 24_750));
+    assert_eq!(fields(json!(1_001_000), [0, 1001]), (0, Some(4), 62_563));
 }
 
 #[test]

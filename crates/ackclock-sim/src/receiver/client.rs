@@ -33,7 +33,7 @@ pub struct Client {
     pub syn_retransmissions: u64,
     /// Arrival of the SYN/ACK.
     pub established: Option<Time>,
-    /// Arrival of the last byte, or of the FIN in an empty transfer.
+    /// Arrival of the last byte, or of the FIN in an empty transfer; with a slow reader, its read.
     pub finished: Option<Time>,
     events: Vec<(Time, EventKind)>,
 }
@@ -147,10 +147,10 @@ impl Receiver {
         })
     }
 
-    /// Record the end of the data.
+    /// Record the end of the data, once the application has read them.
     #[cold]
     pub(super) fn note_end(&mut self, now: Time) {
-        let all = self.next >= self.workload.segments.max(1);
+        let all = self.next >= self.workload.segments.max(1) && !self.has_unread();
         if let Some(client) = &mut self.client {
             if all {
                 client.finish(now);

@@ -55,6 +55,7 @@ impl Receiver {
         Reply {
             kind,
             ack: self.next,
+            window: self.advertise(),
             echo: self.echo,
             wire_bytes: match kind {
                 Kind::SynAck | Kind::ClientSyn => self.syn_ack_bytes,

@@ -12,6 +12,8 @@ pub struct Ranges {
     /// Ranges most recently extended, the latest first.
     recent: [Block; MAX_BLOCKS],
     recent_count: usize,
+    /// Segments in all ranges.
+    segments: u64,
 }
 
 impl Ranges {
@@ -19,6 +21,12 @@ impl Ranges {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
+    }
+
+    /// Number of segments held.
+    #[inline]
+    pub fn segments(&self) -> u64 {
+        self.segments
     }
 
     /// The range that has this segment.
@@ -38,6 +46,7 @@ impl Ranges {
         if let Some(&(start, end)) = self.held.front() {
             if start == next {
                 next = end;
+                self.segments -= end - start;
                 self.held.pop_front();
             }
         }
@@ -57,6 +66,7 @@ impl Ranges {
 
     /// Store a segment above a hole.
     pub fn keep(&mut self, sequence: u64) {
+        self.segments += 1;
         if let Some(last) = self.held.back_mut().filter(|last| last.1 == sequence) {
             last.1 += 1;
             let range = *last;

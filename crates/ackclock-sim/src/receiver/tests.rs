@@ -25,6 +25,7 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         size_bytes: None,
         request_bytes: None,
         application_rate: None,
+        slow_reader: None,
         priority: 0,
         congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
@@ -53,6 +54,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         rto_slop: Time::ZERO,
         timer_tick: Time::ZERO,
         receive_window_bytes: None,
+        send_buffer_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
         undo_spurious: true,

@@ -1,4 +1,4 @@
-//! Receive window, which opens as in Linux.
+//! Receive window, which the receiver advertises with each ACK. It opens as in Linux.
 //!
 //! It begins with the largest unscaled window, and each new segment opens it by two segments, up to the room of the
 //! receive buffer. Every segment that opens it is acknowledged immediately (`quick.rs`). A slow start that doubles
@@ -21,16 +21,20 @@
 //! that echoes it: the minimum of those, but smoothed over eight while they grow (since 2025; before, smoothed in both
 //! directions).
 //!
+//! Each ACK carries the window, in whole segments from the next one expected; the sender obeys the last. A segment that
+//! arrives moves the right edge, wherever it belongs: one behind a hole lies within the window already (RFC 9293 section
+//! 3.8.6).
+//!
 //! Deviations: the buffer of a given size grows in whole segments. The time from an ACK to the departure of its
-//! response is that of the handshake, so a queue of ACKs is not measured. Segments behind a hole take no room, and the
-//! application reads each segment as it arrives. A segment counts as a full one, and windows are advertised exactly
-//! (Linux rounds them to the scale). ACKs do not carry the window: the sender assumes two segments for each one
-//! delivered (`sender/output.rs`), whether or not the receiver still has room.
+//! response is that of the handshake, so a queue of ACKs is not measured. A segment counts as a full one, and windows
+//! are multiples of it (Linux rounds them to the scale, or without one to segments). A window without limit opens by
+//! two segments for each that arrives whatever the tuned buffer has room for: that only decides which ACKs are quick.
 
 use ackclock_core::Time;
 use ackclock_plan::{DelayedAck, TcpPlan, TIMESTAMPS_BYTES};
 
 use crate::options::{timestamp, TIMESTAMP_TICK};
+use crate::packet::MAX_WINDOW;
 
 /// Initial window: the largest that the header can advertise without scaling (RFC 9293 section 3.1).
 const FIRST_BYTES: u64 = 65_535;
@@ -52,11 +56,16 @@ const SMOOTHED: u64 = 8;
 /// Advertised window and buffer of a receiver.
 #[derive(Clone, Debug)]
 pub struct Window {
+    /// Window before the first segment arrives, and the room of the buffer, in segments.
+    first_segments: u64,
+    room_segments: u64,
+    /// Payload of a full segment.
+    segment_bytes: u64,
     offered_bytes: u64,
     room_bytes: u64,
     /// Bytes by which a segment opens it.
     step_bytes: u64,
-    /// True if it differs from the last advertised window.
+    /// True if the buffer has grown since the last ACK.
     is_changed: bool,
     /// Tuning of the buffer, if its size is not fixed.
     tuning: Option<Tuning>,
@@ -89,6 +98,17 @@ impl Window {
     /// A window before the connection is open. Except with Linux's ACKs, it is fully open from the start.
     pub fn new(tcp: &TcpPlan) -> Window {
         let payload = u64::from(tcp.mss_bytes);
+        let segments = |bytes: u64| (bytes / payload).clamp(1, MAX_WINDOW);
+        let mut window = Window::opening(tcp, payload);
+        window.room_segments = tcp.receive_window_bytes.map_or(MAX_WINDOW, segments);
+        window.first_segments = match tcp.delayed_ack {
+            DelayedAck::Quick => segments(FIRST_BYTES),
+            DelayedAck::On | DelayedAck::Off => MAX_WINDOW,
+        };
+        window
+    }
+
+    fn opening(tcp: &TcpPlan, payload: u64) -> Window {
         match (tcp.delayed_ack, tcp.receive_window_bytes) {
             (DelayedAck::Quick, None) => {
                 let whole = payload + u64::from(u32::from(tcp.timestamps) * TIMESTAMPS_BYTES);
@@ -102,6 +122,9 @@ impl Window {
     /// A window with fixed room.
     fn given(payload: u64, room: u64) -> Window {
         Window {
+            first_segments: MAX_WINDOW,
+            room_segments: MAX_WINDOW,
+            segment_bytes: payload,
             offered_bytes: FIRST_BYTES,
             room_bytes: room,
             step_bytes: OPENED_SEGMENTS * payload,
@@ -114,12 +137,28 @@ impl Window {
     fn tuned(payload: u64, whole: u64) -> Window {
         let first = FIRST_ROOM_BYTES.saturating_sub(whole).max(2 * whole);
         Window {
+            first_segments: MAX_WINDOW,
+            room_segments: MAX_WINDOW,
+            segment_bytes: payload,
             offered_bytes: first,
             room_bytes: first,
             step_bytes: OPENED_SEGMENTS * whole,
             is_changed: false,
             tuning: Some(Tuning::new(payload, whole, first)),
         }
+    }
+
+    /// Window to advertise, in segments, when `arrived` segments have opened it.
+    #[inline]
+    pub fn advertised(&self, arrived: u64) -> u64 {
+        let opened = self.first_segments + OPENED_SEGMENTS * arrived;
+        opened.min(self.room_segments)
+    }
+
+    /// Segments for which there is room beside `unread_bytes`.
+    pub fn room(&self, unread_bytes: u64) -> u64 {
+        let unread = unread_bytes.div_ceil(self.segment_bytes);
+        self.room_segments.saturating_sub(unread)
     }
 
     /// Record the departure of the handshake packet to which the first segment responds.
@@ -136,7 +175,7 @@ impl Window {
         }
     }
 
-    /// Handle a new segment; returns whether it opens the window.
+    /// Handle a new segment; returns whether the buffer grows for it.
     #[inline]
     pub fn opens(&mut self) -> bool {
         let opens = self.offered_bytes < self.room_bytes;
@@ -161,7 +200,7 @@ impl Window {
         }
     }
 
-    /// Record the departure of an ACK; returns whether it advertises another window than the one before.
+    /// Record the departure of an ACK; returns whether the buffer has grown since the one before.
     #[inline]
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_changed)

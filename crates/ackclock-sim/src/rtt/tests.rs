@@ -21,6 +21,7 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         rto_slop: Time::ZERO,
         timer_tick: Time::ZERO,
         receive_window_bytes: None,
+        send_buffer_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
         undo_spurious: false,

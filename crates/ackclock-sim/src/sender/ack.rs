@@ -15,14 +15,15 @@ impl Sender {
         &mut self,
         packet: &Packet,
         blocks: Option<&Blocks>,
+        is_update: bool,
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let advances = packet.sequence > self.board.unacknowledged;
+        let advances = packet.number() > self.board.unacknowledged;
         if advances && blocks.is_none() && self.tcp.sack && self.is_in_order(packet) {
-            self.process_ack::<true>(packet, None, now, out);
+            self.process_ack::<true>(packet, None, is_update, now, out);
         } else {
-            self.process_ack::<false>(packet, blocks, now, out);
+            self.process_ack::<false>(packet, blocks, is_update, now, out);
         }
     }
 
@@ -34,11 +35,12 @@ impl Sender {
         &mut self,
         packet: &Packet,
         blocks: Option<&Blocks>,
+        is_update: bool,
         now: Time,
         out: &mut impl Outlet,
     ) {
         let blocks = if IN_ORDER { None } else { blocks };
-        let ack = packet.sequence;
+        let ack = packet.number();
         if ack > self.board.next {
             return;
         }
@@ -47,13 +49,15 @@ impl Sender {
         let prior_outstanding = self.board.outstanding();
         let prior_highest = self.board.highest_sacked();
         let advanced = IN_ORDER || ack > prior_unacknowledged;
+        // RFC 5681 section 2: an ACK that moves the window is no duplicate.
+        let reports_nothing = !advanced && !is_update && blocks.is_none();
         if !IN_ORDER && packet.flags.has_dsack() {
             self.process_dsack(blocks, out);
         }
         let delivery = if IN_ORDER {
             self.deliver_in_order(ack)
         } else {
-            self.take_delivery(packet, blocks, advanced, now)
+            self.take_delivery(packet, blocks, (advanced, is_update), now)
         };
         let rack_update = self.rack.advance(&delivery, now);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
@@ -75,11 +79,11 @@ impl Sender {
                 prior_unacknowledged,
                 original: delivery.original,
                 selective: delivery.sacked > 0,
-                duplicate: !advanced && blocks.is_none(),
+                duplicate: reports_nothing,
             };
             self.detect_losses(&evidence, rack_update, now, out)
         };
-        self.process_probe_ack(packet, !advanced && blocks.is_none(), now);
+        self.process_probe_ack(packet, reports_nothing, now);
         self.change_state(prior_in_flight, now, out);
         if ecn.is_signalled {
             self.react_to_ecn(prior_in_flight, now, out);
@@ -163,7 +167,7 @@ impl Sender {
         &mut self,
         packet: &Packet,
         blocks: Option<&Blocks>,
-        advanced: bool,
+        (advanced, is_update): (bool, bool),
         now: Time,
     ) -> Delivery {
         let mut delivery = Delivery::default();
@@ -173,7 +177,7 @@ impl Sender {
         }
         let outstanding = self.board.outstanding();
         if advanced {
-            self.board.acknowledge(packet.sequence, &mut delivery);
+            self.board.acknowledge(packet.number(), &mut delivery);
         }
         if self.tcp.sack {
             if let Some(blocks) = blocks {
@@ -181,7 +185,10 @@ impl Sender {
                     self.board.sack(block, &mut delivery);
                 }
             }
-        } else if self.board.sacked > 0 || packet.sequence == self.board.unacknowledged {
+        } else if advanced
+            || (!is_update
+                && (self.board.sacked > 0 || packet.number() == self.board.unacknowledged))
+        {
             self.count_duplicates(&mut delivery, advanced, outstanding);
         }
         self.rates.deliver(delivery.segments);

@@ -19,6 +19,9 @@
 //! The application is woken when a third of the memory is free, so behind a hole that stays open the sender may run
 //! dry.
 //!
+//! A buffer of a given size is granted that memory at once and never grows (`SO_SNDBUF`, of which Linux makes twice as
+//! much). As always memory is checked when a buffer is begun: a write that finds the window open goes on beyond it.
+//!
 //! Source for Linux 6.1: a module that printed its queues at each ACK: memory, sizes, and when they change.
 
 use std::collections::VecDeque;
@@ -33,10 +36,6 @@ const HEADROOM_BYTES: u64 = 524;
 const DESCRIPTOR_BYTES: u64 = 256;
 /// Payload of the largest buffer: an IP packet with room for headers.
 const LARGEST_BUFFER_BYTES: u64 = 65_343;
-/// The largest window that a SYN can advertise, which is not scaled.
-pub const OPENING_WINDOW_BYTES: u64 = 65_535;
-/// Segments by which a receiver's window opens for each that arrives.
-pub const OPENED_SEGMENTS: u64 = 2;
 /// Smallest window for which memory is granted.
 const MIN_WINDOW: u32 = 10;
 /// Number of windows for which memory is granted.
@@ -59,8 +58,10 @@ pub struct Outstanding {
 #[derive(Debug)]
 pub struct SendBuffer {
     mss_bytes: u64,
-    /// The receiver's window when it is open.
-    receive_window_bytes: u64,
+    /// Segments of a full buffer.
+    full_segments: u32,
+    /// The largest window that the receiver has advertised, in segments.
+    max_window: u64,
     /// Windows for which memory is granted.
     windows: u64,
     /// The largest window for which memory was granted.
@@ -84,14 +85,19 @@ pub struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer; `paced`: the congestion control algorithm sets a pacing rate.
     pub fn new(tcp: &TcpPlan, paced: bool) -> SendBuffer {
-        let receive_window_bytes = tcp.receive_window_bytes.unwrap_or(u64::MAX);
-        SendBuffer::of(u64::from(tcp.mss_bytes), receive_window_bytes, paced)
+        let mut buffer = SendBuffer::of(u64::from(tcp.mss_bytes), paced);
+        if let Some(bytes) = tcp.send_buffer_bytes {
+            buffer.granted_window = u32::MAX;
+            buffer.set_memory(bytes);
+        }
+        buffer
     }
 
-    fn of(mss_bytes: u64, receive_window_bytes: u64, paced: bool) -> SendBuffer {
+    fn of(mss_bytes: u64, paced: bool) -> SendBuffer {
         let mut buffer = SendBuffer {
             mss_bytes,
-            receive_window_bytes,
+            full_segments: 1,
+            max_window: 0,
             windows: if paced { WINDOWS_IF_PACED } else { WINDOWS },
             granted_window: 0,
             granted_bytes: 0,
@@ -104,6 +110,16 @@ impl SendBuffer {
         };
         buffer.grant(MIN_WINDOW);
         buffer
+    }
+
+    /// Take a window that the receiver advertises, in segments: a buffer has no more than half of the largest.
+    #[inline]
+    pub fn observe_window(&mut self, window: u64) {
+        if window > self.max_window {
+            self.max_window = window;
+            let most = (LARGEST_BUFFER_BYTES / self.mss_bytes).max(1);
+            self.full_segments = (window / 2).clamp(1, most) as u32;
+        }
     }
 
     /// Segments left in the first buffer to be sent.
@@ -166,8 +182,12 @@ impl SendBuffer {
         let segment = (self.mss_bytes + HEADROOM_BYTES).next_power_of_two() + DESCRIPTOR_BYTES;
         let window = window.max(MIN_WINDOW);
         self.granted_window = window;
-        self.granted_bytes = self.windows * u64::from(window) * segment;
-        self.max_segments = self.granted_bytes / self.mss_bytes * 2 / 3 + 1;
+        self.set_memory(self.windows * u64::from(window) * segment);
+    }
+
+    fn set_memory(&mut self, bytes: u64) {
+        self.granted_bytes = bytes;
+        self.max_segments = bytes / self.mss_bytes * 2 / 3 + 1;
     }
 
     /// True if the segments that are written and not acknowledged leave so little memory free that the application is
@@ -192,10 +212,9 @@ impl SendBuffer {
     }
 
     /// Write up to segment `available`: the application fills the last buffer, whatever the memory,
-    /// or begins another if there is room, and waits if there is none. `delivered` segments have opened the receiver's
-    /// window. Returns whether anything was written.
-    pub fn fill(&mut self, available: u64, delivered: u64, out: Outstanding) -> bool {
-        let largest = self.largest(delivered);
+    /// or begins another if there is room, and waits if there is none. Returns whether anything was written.
+    pub fn fill(&mut self, available: u64, out: Outstanding) -> bool {
+        let largest = self.full_segments;
         (self.is_waiting, self.woken) = (false, false);
         let left = available.saturating_sub(self.written);
         if left == 0 {
@@ -218,27 +237,29 @@ impl SendBuffer {
     }
 
     /// True if the only buffer is full: while it is written, a batch of it is sent without waiting for more.
-    pub fn pushes(&self, delivered: u64) -> bool {
-        self.unsent.len() == 1 && self.first() >= self.largest(delivered)
+    pub fn pushes(&self) -> bool {
+        self.unsent.len() == 1 && self.first() >= self.full_segments
     }
+}
 
-    /// The receiver's window when `delivered` segments have opened it.
-    #[inline]
-    fn opened(&self, delivered: u64) -> u64 {
-        let window = OPENING_WINDOW_BYTES + OPENED_SEGMENTS * delivered * self.mss_bytes;
-        window.min(self.receive_window_bytes)
-    }
-
-    /// Segments of a full buffer: no more than half of the receiver's window.
-    fn largest(&self, delivered: u64) -> u32 {
-        let bytes = (self.opened(delivered) / 2).min(LARGEST_BUFFER_BYTES);
-        (bytes / self.mss_bytes).max(1) as u32
-    }
+/// Segments that a buffer of a given size holds without batches, at least one.
+pub fn segments(tcp: &TcpPlan) -> Option<u64> {
+    let bytes = tcp.send_buffer_bytes?;
+    Some((bytes / u64::from(tcp.mss_bytes)).max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Window of a SYN/ACK, which is not scaled, in segments of 1448 bytes.
+    const OPENING_WINDOW: u64 = 45;
+
+    fn opened(mss_bytes: u64, window: u64) -> SendBuffer {
+        let mut buffer = SendBuffer::of(mss_bytes, false);
+        buffer.observe_window(window);
+        buffer
+    }
 
     fn outstanding(segments: u32, buffers: u32, next: u64) -> Outstanding {
         Outstanding {
@@ -249,8 +270,8 @@ mod tests {
     }
 
     /// Write all that there is room for, and sends nothing meanwhile.
-    fn write(buffer: &mut SendBuffer, available: u64, delivered: u64, out: Outstanding) {
-        while buffer.fill(available, delivered, out) {}
+    fn write(buffer: &mut SendBuffer, available: u64, out: Outstanding) {
+        while buffer.fill(available, out) {}
     }
 
     fn sent(buffer: &mut SendBuffer, segments: u32) {
@@ -261,35 +282,35 @@ mod tests {
     /// buffers, and a full one.
     #[test]
     fn a_buffer_sent_while_it_is_written_is_refilled() {
-        let mut buffer = SendBuffer::of(1448, 8 << 20, false);
+        let mut buffer = opened(1448, OPENING_WINDOW);
         let mut next = 0;
         let out = |next: u32| outstanding(next, next / 2, u64::from(next));
-        while buffer.fill(u64::MAX, 0, out(next)) {
-            if buffer.pushes(0) && next < 10 {
+        while buffer.fill(u64::MAX, out(next)) {
+            if buffer.pushes() && next < 10 {
                 sent(&mut buffer, 2);
                 next += 2;
             }
         }
         assert_eq!((buffer.written, buffer.used_bytes(out(10))), (32, 50_944));
         assert_eq!(buffer.unsent, [22]);
-        assert!(buffer.is_waiting && buffer.pushes(0));
+        assert!(buffer.is_waiting && buffer.pushes());
     }
 
     /// A buffer behind another waits for its turn, and so does one that is not full.
     #[test]
     fn only_a_full_buffer_at_the_head_pushes() {
-        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
-        assert!(!buffer.pushes(0));
-        assert!(buffer.fill(21, 0, outstanding(0, 0, 0)) && !buffer.pushes(0));
-        assert!(buffer.fill(22, 0, outstanding(0, 0, 0)) && buffer.pushes(0));
-        assert!(buffer.fill(44, 0, outstanding(0, 0, 0)) && !buffer.pushes(0));
+        let mut buffer = opened(1448, OPENING_WINDOW);
+        assert!(!buffer.pushes());
+        assert!(buffer.fill(21, outstanding(0, 0, 0)) && !buffer.pushes());
+        assert!(buffer.fill(22, outstanding(0, 0, 0)) && buffer.pushes());
+        assert!(buffer.fill(44, outstanding(0, 0, 0)) && !buffer.pushes());
     }
 
     /// Memory and sizes as the kernel's module printed them (100 Mb/s, 200 ms), where nothing is sent meanwhile.
     #[test]
     fn writes_as_linux_does() {
-        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
-        write(&mut buffer, u64::MAX, 0, outstanding(0, 0, 0));
+        let mut buffer = opened(1448, OPENING_WINDOW);
+        write(&mut buffer, u64::MAX, outstanding(0, 0, 0));
         assert_eq!((buffer.granted_bytes, buffer.written), (46_080, 44));
         assert_eq!(buffer.unsent, [22, 22]);
         sent(&mut buffer, 24);
@@ -301,7 +322,8 @@ mod tests {
         assert!(!buffer.wakes(out));
         buffer.grant(22);
         assert!(buffer.granted_bytes == 101_376 && buffer.wakes(out));
-        write(&mut buffer, u64::MAX, 12, out);
+        buffer.observe_window(OPENING_WINDOW + 24);
+        write(&mut buffer, u64::MAX, out);
         assert_eq!(buffer.unsent, [34, 34]);
         assert!(buffer.is_waiting);
     }
@@ -311,7 +333,7 @@ mod tests {
     fn a_buffer_that_would_wake_the_application_is_not_full() {
         for mss_bytes in [1, 536, 1448, 8948] {
             for window in (10..2000).step_by(7) {
-                let mut buffer = SendBuffer::of(mss_bytes, u64::MAX, false);
+                let mut buffer = SendBuffer::of(mss_bytes, false);
                 buffer.grant(window);
                 let bound = buffer.max_segments;
                 for segments in bound.saturating_sub(3)..bound + 3 {
@@ -328,9 +350,9 @@ mod tests {
     /// A small application's writes fill the buffer that is begun.
     #[test]
     fn writes_of_one_segment_share_a_buffer() {
-        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
+        let mut buffer = opened(1448, OPENING_WINDOW);
         for available in 1..=30 {
-            write(&mut buffer, available, 0, outstanding(0, 0, 0));
+            write(&mut buffer, available, outstanding(0, 0, 0));
         }
         assert_eq!(buffer.unsent, [22, 8]);
         assert!(
@@ -341,8 +363,8 @@ mod tests {
     /// The rest of a buffer is sent separately.
     #[test]
     fn a_single_segment_is_sent_immediately() {
-        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
-        write(&mut buffer, 23, 0, outstanding(0, 0, 0));
+        let mut buffer = opened(1448, OPENING_WINDOW);
+        write(&mut buffer, 23, outstanding(0, 0, 0));
         sent(&mut buffer, 22);
         assert_eq!(buffer.first(), 1);
         assert!(buffer.is_complete_within(1));
@@ -351,8 +373,8 @@ mod tests {
     /// A small receive window makes small buffers.
     #[test]
     fn a_buffer_is_limited_to_half_of_the_receive_window() {
-        let mut buffer = SendBuffer::of(1448, 14_480, false);
-        write(&mut buffer, 12, 1000, outstanding(0, 0, 0));
+        let mut buffer = opened(1448, 10);
+        write(&mut buffer, 12, outstanding(0, 0, 0));
         assert_eq!(buffer.unsent, [5, 5, 2]);
     }
 }

@@ -3,7 +3,7 @@
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 
-use super::buffer::{Outstanding, SendBuffer, OPENED_SEGMENTS};
+use super::buffer::{Outstanding, SendBuffer};
 use super::pacing::SendDecision;
 use super::scoreboard::Scoreboard;
 use super::send_reason::{BlockedBy, Trigger};
@@ -72,8 +72,12 @@ impl Sender {
             let limited = limited || self.board.in_flight() >= self.window;
             self.cwnd_usage.observe(limited, &self.board);
         }
-        if was_idle && self.board.outstanding() > 0 {
-            self.start_timer(now);
+        if self.board.outstanding() > 0 {
+            if was_idle {
+                self.start_timer(now);
+            }
+        } else if self.stop == BlockedBy::Receiver {
+            self.await_window(now);
         }
     }
 
@@ -107,13 +111,7 @@ impl Sender {
                 self.board.next_lost()
             };
             if lost.is_none() && !self.has_new(now) {
-                if self.board.next < self.available(now) {
-                    return BlockedBy::Receiver;
-                }
-                if self.buffer.as_ref().is_none_or(|buffer| !buffer.is_waiting) {
-                    self.rates.limit_by_application(self.board.in_flight());
-                }
-                return BlockedBy::Application;
+                return self.blocked_without_data(now);
             }
             match self.decide_send(lost.is_none(), now) {
                 SendDecision::Now => {}
@@ -130,12 +128,31 @@ impl Sender {
         }
     }
 
+    /// Limit that holds new data back while the congestion window has room: the receiver's window, the send buffer, or
+    /// the application, which then limits the rate as well.
+    #[inline]
+    fn blocked_without_data(&mut self, now: Time) -> BlockedBy {
+        let has_data = self.board.next < self.available(now);
+        if has_data && self.board.next >= self.window_end {
+            return BlockedBy::Receiver;
+        }
+        let waits = self.buffer.as_ref().is_some_and(|buffer| buffer.is_waiting);
+        if !waits {
+            self.rates.limit_by_application(self.board.in_flight());
+        }
+        if has_data || (waits && self.tcp.send_buffer_bytes.is_some()) {
+            BlockedBy::SendBuffer
+        } else {
+            BlockedBy::Application
+        }
+    }
+
     /// Begin a new flight after an idle time, of which the controller is notified.
     fn restart(&mut self, now: Time) {
         self.rates.begin_flight(now);
         let idle_since = self.pacing.last_sent;
         let data = self.available(now).max(self.workload.data(now));
-        if idle_since == Time::ZERO || self.board.next >= data {
+        if idle_since == Time::ZERO || self.board.next >= data.min(self.window_end) {
             return;
         }
         self.controller.on_restart(&Restart {
@@ -197,16 +214,15 @@ impl Sender {
     /// Write, and send full buffers meanwhile.
     #[cold]
     fn write_to(&mut self, data: u64, now: Time, out: &mut impl Outlet) {
-        let delivered = self.rates.delivered;
         loop {
             let held = self.held();
             let Some(buffer) = &mut self.buffer else {
                 return;
             };
-            if !buffer.fill(data, delivered, held) {
+            if !buffer.fill(data, held) {
                 return;
             }
-            if buffer.pushes(delivered) {
+            if buffer.pushes() {
                 self.push(now, out);
             }
         }
@@ -312,18 +328,24 @@ impl Sender {
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
         let next = self.board.next;
-        if next >= self.board.unacknowledged + self.opened_window() {
+        let sendable = self.board.unacknowledged + self.send_limit;
+        if next >= self.window_end.min(sendable) {
             return false;
         }
         next < self.available(now) || self.awaits_application(next, now)
     }
 
-    /// The receiver's window: each segment that has arrived opens it (`receiver/window.rs`), which holds back a window
-    /// that grows by more in slow start.
+    /// Take the receiver's window from one of its packets. Its right edge never moves back, so a smaller one is that of
+    /// a packet that was overtaken (RFC 9293 sections 3.8.6 and 3.10.7.4). Returns whether the edge has moved.
     #[inline(always)]
-    fn opened_window(&self) -> u64 {
-        let opened = self.first_window + OPENED_SEGMENTS * self.rates.delivered;
-        self.receive_window.min(opened)
+    pub(super) fn take_window(&mut self, packet: &Packet) -> bool {
+        let end = packet.number() + packet.window();
+        let moves = end > self.window_end;
+        self.window_end = self.window_end.max(end);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.observe_window(packet.window());
+        }
+        moves
     }
 
     /// Set the timer for the application's next write, unless it waits for room; returns True if nothing may be sent
@@ -407,7 +429,12 @@ impl Sender {
         let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
         let ecn = Ecn::of_control(self.tcp.ecn);
         let flags = Flags::of(ecn).with_retransmitted(retransmitted);
-        self.emit((kind, 0), flags, bytes, Trigger::Window, now, out);
+        let number = if kind == Kind::WindowProbe {
+            self.board.unacknowledged
+        } else {
+            0
+        };
+        self.emit((kind, number), flags, bytes, Trigger::Window, now, out);
     }
 
     #[inline(always)]

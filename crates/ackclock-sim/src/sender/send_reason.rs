@@ -18,6 +18,8 @@ pub enum BlockedBy {
     Receiver,
     /// The application had written no more.
     Application,
+    /// The application had written no more for want of room in the send buffer.
+    SendBuffer,
     /// Pacing holds back what is next.
     Pacing,
 }
@@ -94,8 +96,13 @@ impl Sender {
     fn limit(&self, retransmitted: bool) -> SendLimit {
         match self.stop {
             BlockedBy::Opening => SendLimit::None,
-            BlockedBy::Application | BlockedBy::Receiver if retransmitted => SendLimit::Recovery,
+            BlockedBy::Application | BlockedBy::SendBuffer | BlockedBy::Receiver
+                if retransmitted =>
+            {
+                SendLimit::Recovery
+            }
             BlockedBy::Application => SendLimit::Application,
+            BlockedBy::SendBuffer => SendLimit::SendBuffer,
             BlockedBy::Receiver => SendLimit::Receiver,
             BlockedBy::Pacing => SendLimit::Pacing,
             BlockedBy::Window if matches!(self.ca_state, CaState::Recovery | CaState::Cwr) => {

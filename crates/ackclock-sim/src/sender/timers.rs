@@ -7,7 +7,7 @@ use ackclock_core::{jiffies, Time};
 
 use super::recovery::RecoveryEpisode;
 use super::scoreboard::{Delivery, DetectedLosses};
-use super::send_reason::Trigger;
+use super::send_reason::{BlockedBy, Trigger};
 use super::{floor_segments, CaState, Outlet, Sender};
 use ackclock_core::tables::EventKind;
 
@@ -23,6 +23,8 @@ pub enum Purpose {
     TlpProbe,
     /// RACK's reordering window (RFC 8985 section 6.3).
     Reordering,
+    /// Probe of a closed window (RFC 9293 section 3.8.6.1).
+    Persist,
 }
 
 /// The deadlines of a sender; [`Time::NEVER`] where there is none.
@@ -85,6 +87,12 @@ impl Timers {
         self.retransmission = self.timeout;
     }
 
+    /// Start the persist timer, which runs when nothing is outstanding.
+    pub fn persist(&mut self, now: Time, wait: Time) {
+        self.start(now, wait);
+        self.purpose = Purpose::Persist;
+    }
+
     /// Return True if the retransmission timer, which is due, still waits for the end of a jiffy. To check then costs
     /// less than to count ticks with each ACK, which puts it off. That of reordering has counted its own.
     pub fn awaits_tick(&mut self, tick: Time, now: Time) -> bool {
@@ -117,7 +125,9 @@ impl Sender {
         now: Time,
     ) {
         if self.board.outstanding() == 0 {
-            self.timers.stop();
+            if self.stop != BlockedBy::Receiver {
+                self.timers.stop();
+            }
             return;
         }
         let still_arrives = || {

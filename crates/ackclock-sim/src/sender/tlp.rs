@@ -78,10 +78,10 @@ impl Sender {
 
     #[cold]
     fn end_probe(&mut self, tlp: TlpProbe, packet: &Packet, reports_nothing: bool, now: Time) {
-        if packet.sequence < tlp.end {
+        if packet.number() < tlp.end {
             return;
         }
-        let past_probe = packet.sequence > tlp.end;
+        let past_probe = packet.number() > tlp.end;
         let duplicate = packet.flags.has_dsack() || reports_nothing;
         if !tlp.retransmitted || duplicate || past_probe {
             self.tlp = None;

@@ -204,6 +204,7 @@ fn flow(plan: &Plan, traffic: &TrafficPlan) -> Result<FlowPlan, PlanError> {
         size_bytes: None,
         request_bytes: traffic.request_bytes,
         application_rate: traffic.application_rate,
+        slow_reader: group.and_then(|group| group.slow_reader),
         priority: traffic.priority,
         congestion: Arc::new(congestion),
         tcp,

@@ -11,6 +11,7 @@ mod closing;
 mod dctcp;
 mod ecn;
 mod ecn_feedback;
+mod flow_control;
 mod handshake;
 mod new_reno;
 mod prr;

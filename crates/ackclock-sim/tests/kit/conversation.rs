@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use ackclock_core::Time;
 use ackclock_plan::FlowPlan;
 use ackclock_sim::options::Blocks;
-use ackclock_sim::packet::{Ecn, Kind, Packet, NO_PACKET};
+use ackclock_sim::packet::{acknowledgement, Ecn, Kind, Packet, NO_PACKET};
 use ackclock_sim::receiver::{Receiver, Reply};
 use ackclock_sim::sender::Sender;
 
@@ -93,6 +93,8 @@ pub struct Conversation {
     /// One past the highest segment sent, and the highest cumulative acknowledgement seen.
     sent_end: u64,
     acknowledged: u64,
+    /// First segment beyond the window that the sender was told last.
+    window_end: u64,
     /// Segments sent, repetitions included.
     sent_segments: u64,
     forward: Wire,
@@ -122,6 +124,7 @@ impl Conversation {
             sent_packets: 0,
             sent_end: 0,
             acknowledged: 0,
+            window_end: 0,
             sent_segments: 0,
             forward: Wire::new(),
             reverse: Wire::new(),
@@ -214,6 +217,11 @@ impl Conversation {
         self.sent_end - self.acknowledged
     }
 
+    /// First segment beyond the window of the packets that have reached the sender.
+    pub fn window_end(&self) -> u64 {
+        self.window_end
+    }
+
     /// One past the highest segment sent.
     pub fn sent_end(&self) -> u64 {
         self.sent_end
@@ -263,7 +271,9 @@ impl Conversation {
         if let Some((_, packet, blocks)) = self.reverse.pop_front() {
             let shown = blocks.as_ref().map_or(&[][..], Blocks::as_slice);
             self.transcript.receives(self.now, &packet, shown);
-            self.acknowledged = self.acknowledged.max(packet.sequence);
+            self.acknowledged = self.acknowledged.max(packet.number());
+            let end = packet.number() + packet.window();
+            self.window_end = self.window_end.max(end);
             self.sender
                 .on_packet(&packet, blocks.as_ref(), self.now, &mut self.output);
             self.send();
@@ -334,7 +344,7 @@ impl Conversation {
 /// The packet that carries a reply.
 pub fn reply_packet(reply: &Reply, now: Time) -> Packet {
     Packet {
-        sequence: reply.ack,
+        sequence: acknowledgement(reply.ack, reply.window),
         timestamp: reply.echo,
         enqueued: now,
         flow: 0,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ackclock_core::Time;
 use ackclock_plan::{DelayedAck, FlowPlan};
 use ackclock_sim::options::Blocks;
-use ackclock_sim::packet::{Flags, Kind, Packet, NO_PACKET};
+use ackclock_sim::packet::{acknowledgement, Flags, Kind, Packet, MAX_WINDOW, NO_PACKET};
 use ackclock_sim::receiver::Receiver;
 use ackclock_sim::sender::Sender;
 
@@ -21,6 +21,8 @@ pub struct Script {
     now: Time,
     flow: FlowPlan,
     acknowledged: u64,
+    /// Window that the next packets advertise, in segments.
+    window: u64,
     /// Last sending of each segment.
     sent: HashMap<u64, Time>,
     transcript: Transcript,
@@ -33,11 +35,13 @@ impl Script {
     /// # Panics
     /// If the flow's congestion control is not known.
     pub fn open(flow: &FlowPlan, rtt: Time) -> Script {
+        let segments = |bytes: u64| (bytes / u64::from(flow.tcp.mss_bytes)).max(1);
         let mut script = Script {
             sender: sender(flow),
             now: Time::ZERO,
             flow: flow.clone(),
             acknowledged: 0,
+            window: flow.tcp.receive_window_bytes.map_or(MAX_WINDOW, segments),
             sent: HashMap::new(),
             transcript: Transcript::new(flow.tcp.ecn),
             output: Output::default(),
@@ -95,6 +99,12 @@ impl Script {
         self
     }
 
+    /// Let the next packets advertise a window of so many segments.
+    pub fn advertising(&mut self, window: u64) -> &mut Script {
+        self.window = window;
+        self
+    }
+
     /// The transcript so far.
     pub fn text(&self) -> String {
         self.transcript.text()
@@ -139,7 +149,7 @@ impl Script {
         self.wait(before);
         self.now = at;
         let packet = Packet {
-            sequence,
+            sequence: acknowledgement(sequence, self.window),
             timestamp,
             flags,
             ..packet(kind)

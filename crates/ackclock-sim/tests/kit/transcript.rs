@@ -8,6 +8,7 @@
 //! 200 < ack 1 sack 2..10    next segment expected, and the blocks, the most recent first
 //! 300 > data 10 ect cwr     ECT(0) (`ect1` is ECT(1)), and congestion window reduced
 //! 400 < ack 11 ece          an echo of marks; where they are counted `marks 3`
+//! 500 < ack 12 closed       a window of zero
 //! ```
 //!
 //! Times are in milliseconds, exact to the picosecond.
@@ -80,10 +81,13 @@ impl Transcript {
                 name(packet.kind).to_owned() + " again"
             }
             Kind::SynAck | Kind::ClientSyn | Kind::Request => name(packet.kind).to_owned(),
-            kind => format!("{} {}", name(kind), packet.sequence),
+            kind => format!("{} {}", name(kind), packet.number()),
         };
         if packet.flags.has_dsack() && packet.kind == Kind::Ack {
             text += " dsack";
+        }
+        if packet.window() == 0 {
+            text += " closed";
         }
         text = match packet.flags.echo() {
             0 => text,
@@ -144,6 +148,7 @@ fn name(kind: Kind) -> &'static str {
         Kind::Fin => "fin",
         Kind::Ack | Kind::LastAck => "ack",
         Kind::FinAck => "fin/ack",
+        Kind::WindowProbe => "window probe",
     }
 }
 

@@ -27,6 +27,7 @@ fn tree(duration: Time, traffic: Vec<TrafficPlan>, datagrams: Vec<DatagramPlan>)
         label: "short".to_owned(),
         congestion: Some(reno()),
         tcp: Some(linux()),
+        slow_reader: None,
     }];
     Plan {
         traffic,

@@ -12,13 +12,14 @@ use proptest::test_runner::TestCaseError;
 
 use super::plans::{any_plan, cases, simulate};
 
-/// Kinds that travel from the sender to the receiver: SYN, data, FIN, last ACK (their numbers in the log).
-const FORWARD: [u8; 5] = [
+/// Kinds that travel from the sender to the receiver: SYN, data, FIN, last ACK, probe (their numbers in the log).
+const FORWARD: [u8; 6] = [
     Kind::Syn as u8,
     Kind::Data as u8,
     Kind::DataFin as u8,
     Kind::Fin as u8,
     Kind::LastAck as u8,
+    Kind::WindowProbe as u8,
 ];
 const DATA: [u8; 2] = [Kind::Data as u8, Kind::DataFin as u8];
 

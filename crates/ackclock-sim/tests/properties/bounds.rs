@@ -7,7 +7,7 @@ use ackclock_plan::{DelayedAck, FlowPlan, LinkPlan, LossDetection, Plan};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::plans::{any_plan, any_tcp, cases, simulate};
+use super::plans::{any_plan, any_reader, any_tcp, cases, simulate};
 use crate::kit::{cubic, data, ms, reno, transfer, us, Conversation};
 
 /// Largest IP packet of the generated plans, with room for all options.
@@ -126,11 +126,13 @@ fn trial() -> impl Strategy<Value = Trial> {
         prop::collection::vec(0..400_u64, 0..80),
         1..150_u64,
         0..5000_u64,
+        any_reader(),
     )
         .prop_map(
-            |(tcp, segments, is_reno, lost, one_way_ms, spacing_us)| Trial {
+            |(tcp, segments, is_reno, lost, one_way_ms, spacing_us, slow_reader)| Trial {
                 flow: FlowPlan {
                     congestion: if is_reno { reno() } else { cubic() }.into(),
+                    slow_reader,
                     ..transfer(tcp, segments)
                 },
                 lost,
@@ -160,6 +162,19 @@ fn check_step(conversation: &mut Conversation, flow: &FlowPlan) -> Result<(), Te
         .receive_window_bytes
         .map_or(u64::MAX, |bytes| (bytes / mss_bytes).max(1));
     prop_assert!(conversation.outstanding() <= window);
+    prop_assert!(conversation.sent_end() <= conversation.window_end());
+    let unread = conversation.receiver.unread_bytes();
+    prop_assert!(
+        unread <= window.saturating_mul(mss_bytes),
+        "{unread} unread"
+    );
+    let buffer = flow
+        .tcp
+        .send_buffer_bytes
+        .filter(|_| !flow.tcp.tso_batching);
+    if let Some(bytes) = buffer {
+        prop_assert!(conversation.outstanding() <= (bytes / mss_bytes).max(1));
+    }
     Ok(())
 }
 
@@ -184,6 +199,7 @@ proptest! {
         prop_assert!(conversation.sender.finished.is_some());
         prop_assert!(!conversation.sender.is_active());
         prop_assert_eq!(conversation.sender.in_flight(), 0);
+        prop_assert!(conversation.receiver.is_closed() && conversation.receiver.unread_bytes() == 0);
     }
 }
 
@@ -199,6 +215,7 @@ proptest! {
         // No ACK is lost and nothing is reordered, so a segment that is marked lost is.
         let mut flow = trial.flow;
         flow.tcp.sack = true;
+        flow.slow_reader = None;
         flow.tcp.min_rto = ms(200);
         flow.tcp.rto_floor_on_variance = true;
         flow.tcp.delayed_ack = DelayedAck::Off;

@@ -6,6 +6,7 @@ use ackclock_plan::{
     QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
 use ackclock_sim::Simulation;
+use ackclock_traffic::{Pause, SlowReader};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -133,17 +134,18 @@ fn any_flow(size: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = F
     (
         any_tcp(),
         size,
-        rate,
+        (rate, any_reader()),
         (0..500_000_u64, 0..50_000_u64),
         (0..100_000_u64, 0..100_000_u64),
         any::<bool>(),
     )
         .prop_map(
-            |(tcp, size_bytes, rate_bps, start_us, delay_us, is_reno)| FlowPlan {
+            |(tcp, size_bytes, (rate_bps, slow_reader), start_us, delay_us, is_reno)| FlowPlan {
                 stop: None,
                 size_bytes,
                 request_bytes: None,
                 application_rate: rate_bps.map(Rate::from_bits_per_second),
+                slow_reader,
                 start: us(start_us.0),
                 start_jitter: us(start_us.1),
                 congestion: if is_reno { reno() } else { cubic() }.into(),
@@ -153,6 +155,28 @@ fn any_flow(size: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = F
                 ..flow(tcp)
             },
         )
+}
+
+/// Any application at a receiver: prompt, or slow in any way.
+pub fn any_reader() -> impl Strategy<Value = Option<SlowReader>> {
+    let pause = (0..3000_u64, 1..1000_u64, prop::option::of(1..1000_u64)).prop_map(
+        |(at_ms, length_ms, more_ms)| Pause {
+            at: ms(at_ms),
+            length: ms(length_ms),
+            every: more_ms.map(|more_ms| ms(length_ms + more_ms)),
+        },
+    );
+    let reader = (
+        prop::option::of(1e4..1e6),
+        1..20_000_u64,
+        prop::option::of(pause),
+    )
+        .prop_map(|(bytes_per_second, chunk_bytes, pause)| SlowReader {
+            rate: bytes_per_second.map(Rate::from_bytes_per_second),
+            chunk_bytes,
+            pause,
+        });
+    prop_oneof![2 => Just(None), 1 => reader.prop_map(Some)]
 }
 
 /// Any TCP whose timers and switches make sense together or not.
@@ -180,18 +204,18 @@ pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
 /// Segments on the wire and in the windows.
 fn any_segments() -> impl Strategy<Value = TcpPlan> {
     let delayed_ack = select(vec![DelayedAck::Off, DelayedAck::On, DelayedAck::Quick]);
-    let window = prop_oneof![2 => Just(None), 1 => (1..60_000_u64).prop_map(Some)];
+    let bytes = || prop_oneof![2 => Just(None), 1 => (1..60_000_u64).prop_map(Some)];
     (
         200..1500_u32,
         any::<bool>(),
         delayed_ack,
         1..20_u32,
-        window,
+        (bytes(), bytes()),
         any::<[bool; 2]>(),
     )
         .prop_map(|told| {
-            let (mss_bytes, timestamps, delayed_ack, initial_window, receive_window_bytes, sends) =
-                told;
+            let (mss_bytes, timestamps, delayed_ack, initial_window, buffers, sends) = told;
+            let (receive_window_bytes, send_buffer_bytes) = buffers;
             let [pacing, batches] = sends;
             TcpPlan {
                 mss_bytes,
@@ -199,6 +223,7 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
                 delayed_ack,
                 initial_window,
                 receive_window_bytes,
+                send_buffer_bytes,
                 pacing,
                 tso_batching: batches,
                 ..linux()

@@ -38,6 +38,7 @@ fn network(duration: Time, traffic: Vec<TrafficPlan>) -> Plan {
             label: "short".to_owned(),
             congestion: Some(reno()),
             tcp: Some(linux()),
+            slow_reader: None,
         }],
         traffic,
         ..plan(duration, vec![link(8e7, 200)], vec![])

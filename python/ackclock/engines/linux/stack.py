@@ -24,6 +24,9 @@ BUFFER_BYTES = 256 << 20
 #: A window clamp below this is not kept: half of the least receive buffer (SOCK_MIN_RCVBUF).
 MIN_WINDOW_BYTES = 2304
 
+#: Smallest send buffer, doubled already (SOCK_MIN_SNDBUF).
+MIN_BUFFER_BYTES = 4608
+
 #: Clocks that kernels are built with: HZ = 1000, 250, 100. A tick of a plan describes one of them.
 TICKS_S = (0.001, 0.004, 0.01)
 
@@ -105,15 +108,16 @@ def _metrics(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
 def socket(group: GroupPlan) -> dict[str, Any] | None:
     """The options of a group's sockets, for the run spec; None for UDP.
 
-    A given receive window is a clamp, beside a buffer that is locked: a buffer that grows would move the clamp.
+    A given receive window is a clamp, beside a buffer that is locked: a buffer that grows would move the clamp. The
+    kernel doubles what `SO_SNDBUF` is set to, and counts its own bookkeeping as used.
     """
     if group.tcp is None or group.congestion is None:
         return None
-    window_bytes = group.tcp.receive_window_bytes
+    window_bytes, buffer_bytes = group.tcp.receive_window_bytes, group.tcp.send_buffer_bytes
     return {
         "congestion": group.congestion.kind,
         "mss_bytes": None,
-        "send_buffer_bytes": None,
+        "send_buffer_bytes": None if buffer_bytes is None else buffer_bytes // 2,
         "receive_buffer_bytes": None if window_bytes is None else 2 * window_bytes,
         "window_clamp_bytes": window_bytes,
     }
@@ -141,6 +145,8 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         f"a clock with ticks of {_ms(tcp.timer_tick_s)}": tcp.timer_tick_s not in TICKS_S,
         f"a receive window below {MIN_WINDOW_BYTES} B": tcp.receive_window_bytes is not None
         and tcp.receive_window_bytes < MIN_WINDOW_BYTES,
+        f"a send buffer below {MIN_BUFFER_BYTES} B": tcp.send_buffer_bytes is not None
+        and tcp.send_buffer_bytes < MIN_BUFFER_BYTES,
         "reductions that are not undone": tcp.sack and not tcp.undo_spurious,
         "fast retransmit without limited transmit": not tcp.limited_transmit,
         "a window that comes down at once": tcp.recovery_reduction != "prr",

@@ -30,7 +30,21 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
     if group.request is not None and group.request > tcp.mss_bytes:
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
-    return GroupPlan(group.label or spec.name, control, tcp)
+    return GroupPlan(group.label or spec.name, control, tcp, _slow_reader(group, tcp, place, source))
+
+
+def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> Mapping[str, Any] | None:
+    """The application at the receivers. Its buffer must have a size, and a read must fit into half of it."""
+    if group.slow_reader is None:
+        return None
+    window, chunk = tcp.receive_window_bytes, group.slow_reader.chunk
+    if window is None:
+        expected = 'tcp.receive_window = "…" with it: a buffer without limit never fills'
+        raise ScenarioError([source.problem((*place, "slow_reader"), "an unlimited receive window", expected)])
+    if chunk is not None and 2 * chunk > window:
+        expected = f"at most half of the receive window ({window} B)"
+        raise ScenarioError([source.problem((*place, "slow_reader", "chunk"), f"{chunk:g} B", expected)])
+    return group.slow_reader.planned(tcp.mss_bytes)
 
 
 def datagram_group(group: Sending) -> GroupPlan:
@@ -63,11 +77,13 @@ def _congestion(group: Transfers, common: Given) -> Given:
 
 def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc], source: Source) -> None:
     mss, window, most_s = values["mss"], values["receive_window"], values["max_rto"]
+    buffer = values["send_buffer"]
     checks = (
         ("mss", "B", 1 <= mss <= room, f"at most {room} B, what the MTU leaves"),
         ("min_rto", "s", values["min_rto"] <= most_s, f"at most max_rto ({most_s:g} s)"),
         ("initial_rto", "s", values["initial_rto"] <= most_s, f"at most max_rto ({most_s:g} s)"),
         ("receive_window", "B", window is None or window >= mss, f"one segment ({mss:g} B) or more"),
+        ("send_buffer", "B", buffer is None or buffer >= mss, f"one segment ({mss:g} B) or more"),
     )
     wrong = [(key, unit, expected) for key, unit, right, expected in checks if not right]
     if wrong:

@@ -5,13 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic_core import core_schema
 
 from ackclock import algorithms
-from ackclock.input.fields import Spread, Spreadable, Table
-from ackclock.scenario.keys import DEFAULT_STACK, MOMENT, RATE, TRANSFER, Congestion, Moment, Name, Request, Tcp
+from ackclock.input import units
+from ackclock.input.distributions import Period
+from ackclock.input.fields import PlannedTable, Quantity, Spread, Spreadable, Table, fault_at, faults
+from ackclock.scenario.keys import DEFAULT_STACK, MOMENT, RATE, TRANSFER, Congestion, Moment, Name, Rate, Request, Tcp
 from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed
+
+
+class Pause(PlannedTable):
+    """Times in which an application reads nothing."""
+
+    plan_keys: ClassVar[Mapping[str, str]] = {"at": "at_s", "for": "for_s", "every": "every_s"}
+
+    at: Moment = Field("0s", validate_default=True, description="beginning of the first pause, from the run's start")
+    for_: Period = Field(alias="for", description='length of a pause, such as "2s"')
+    every: Period | None = Field(
+        None, description="interval from the beginning of one pause to the next; absent: there is one"
+    )
+
+    @model_validator(mode="after")
+    def _reads_between(self) -> Pause:
+        if self.every is not None and self.every <= self.for_:
+            raise faults([fault_at(("every",), 0, f"more than for ({self.for_:g} s)", f"{self.every:g} s")])
+        return self
+
+
+class SlowReader(Table):
+    """A receiving application that leaves data in the receive buffer, which closes the window."""
+
+    rate: Rate | None = Field(None, description="rate at which it reads; absent: as fast as data arrive")
+    chunk: Annotated[float, Quantity(units.bytes_of, "64B", "1GB")] | None = Field(
+        None, description='bytes of a read, which waits until so many have arrived, such as "64KB"; absent: a segment'
+    )
+    pause: Pause | None = Field(None, description="times in which it reads nothing")
+
+    def planned(self, mss_bytes: int) -> dict[str, Any]:
+        """Complete JSON-ready values in SI units, as a plan has them."""
+        return {
+            "rate_bps": self.rate,
+            "chunk_bytes": mss_bytes if self.chunk is None else int(self.chunk),
+            "pause": self.pause.planned() if self.pause else None,
+        }
 
 
 class Sending(Placed):
@@ -39,6 +77,9 @@ class Transfers(Sending):
         None, description='a congestion control, such as "cubic"; absent: that of the TCP stack'
     )
     tcp: Tcp | None = Field(None, description="overrides of [tcp] for these flows")
+    slow_reader: SlowReader | None = Field(
+        None, description="the application at the receiver, if it does not read at once; requires tcp.receive_window"
+    )
     request: Request | None = Field(
         None, description='the receiver opens the connection and sends a request of this size, such as "300B"'
     )

@@ -84,6 +84,8 @@ def _ways(testbed: Testbed, host: Host, found: Facts) -> Iterator[str]:
 def _root_problems(plan: Plan) -> Iterator[str]:
     if any(group.tcp and group.tcp.receive_window_bytes for group in plan.groups):
         yield "found no root; expected it, to give a receive window"
+    if any(group.tcp and group.tcp.send_buffer_bytes for group in plan.groups):
+        yield "found no root; expected it, to give a send buffer"
     if plan.record.pcap:
         yield "found no root; expected it, to capture packets"
 

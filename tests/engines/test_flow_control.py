@@ -1,0 +1,48 @@
+"""Slow readers and send buffers: which engines have them, and what they make of a flow."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as ac
+from ackclock import engines
+
+TEXT = """
+duration = "20s"
+warmup = "5s"
+repeats = 1
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "100p" }
+[tcp]
+stack = "rfc"
+"""
+READER = '[[flows]]\ntcp = { receive_window = "64KiB" }\nslow_reader = { rate = "2Mbit" }'
+BUFFER = '[[flows]]\ntcp = { send_buffer = "14480B" }'
+
+
+def goodput_bps(flows):
+    data = ac.run(ac.loads(TEXT + flows).plan())
+    return 8 * data.flows["measured_bytes"].sum() / 15
+
+
+def test_the_goodput_is_the_readers_rate():
+    assert goodput_bps(READER) == pytest.approx(2e6, rel=0.01)
+
+
+def test_the_goodput_is_a_send_buffer_per_round_trip():
+    """Ten segments of 1448 bytes leave in pairs, and are acknowledged a base RTT after both are transmitted."""
+    rtt_s = 40e-3 + 2 * 8 * 1514 / 10e6
+    assert goodput_bps(BUFFER) == pytest.approx(8 * 14480 / rtt_s, rel=0.005)
+
+
+@pytest.mark.parametrize("name", ["fluid", "meanfield", "theory", "ns2", "ns3"])
+@pytest.mark.parametrize(
+    ("flows", "what"),
+    [(READER, "slow readers (slow_reader)"), (BUFFER, "limited send buffers (tcp.send_buffer)")],
+)
+def test_engines_without_them_say_so(name, flows, what):
+    reasons = engines.unsupported(engines.engine(name), ac.loads(TEXT + flows).plan())
+    assert any(what in str(reason) for reason in reasons)
