@@ -300,7 +300,7 @@ class Capture:
 
         Args:
             paths: the files. An unreadable file raises nothing: `files()` reports the reason.
-            filter: the packets to analyse, in pcap-filter(7)'s syntax for addresses and ports.
+            filter: the packets to analyse, in the language of pcap-filter(7).
             interval_s: the minimum time between two samples of a flow; 0: no samples.
             events: record events other than stalls.
             segments: record `segments` and `acknowledgements`: the fate of each copy of each data segment.

@@ -173,7 +173,11 @@ def test_the_doctor_reads_what_was_written(run, pcap, place):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("{pcap}", "--filter", "port http"), '--filter "port http": column 6: found "http"; expected a number'),
+        (("{pcap}", "--filter", "port htp"), '--filter "port htp": column 6: found "htp"; expected a number'),
+        (
+            ("{pcap}", "--filter", "tcp and geneve"),
+            'column 9: found "geneve", which is not supported; expected a primitive',
+        ),
         (("{place}/none.pcap",), "none.pcap: found no such file; expected a capture (pcap or pcapng)"),
         (("{place}",), "found a directory; expected a capture (pcap or pcapng)"),
         (("{place}/s.txt",), "s.txt: found a file that begins with"),

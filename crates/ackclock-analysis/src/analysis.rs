@@ -168,7 +168,6 @@ pub struct FileReport {
 #[derive(Debug)]
 pub struct FileAnalysis {
     capture: Capture,
-    filter: Option<Filter>,
     /// The analysis.
     pub analysis: Analysis,
     ended: bool,
@@ -179,21 +178,16 @@ pub struct FileAnalysis {
 impl FileAnalysis {
     /// Open files; those that cannot be read say so in [`FileAnalysis::files`].
     pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
+        Self::filtered(paths, Filter::default(), options)
+    }
+
+    /// Open files, for the packets that match a filter.
+    pub fn filtered<P: AsRef<Path>>(paths: &[P], filter: Filter, options: Options) -> Self {
         Self {
-            capture: Capture::open(paths),
-            filter: None,
+            capture: Capture::filtered(paths, filter),
             analysis: Analysis::new(options),
             ended: false,
             shared: false,
-        }
-    }
-
-    /// Only the segments that the filter takes.
-    #[must_use]
-    pub fn only(self, filter: Filter) -> Self {
-        Self {
-            filter: Some(filter).filter(|filter| !filter.matches_all()),
-            ..self
         }
     }
 
@@ -208,13 +202,7 @@ impl FileAnalysis {
                 self.ended = true;
                 break;
             };
-            if self
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter.matches(segment))
-            {
-                self.analysis.take(segment);
-            }
+            self.analysis.take(segment);
         }
         !self.ended || self.analysis.finish_some(MAX_FLOWS as u64)
     }

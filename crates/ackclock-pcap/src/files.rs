@@ -7,8 +7,10 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::ReadError;
+use crate::filter::Filter;
 use crate::framing::{Interface, Records};
 use crate::packet::{self, Checksum, Segment, Skipped};
 use crate::source::{Source, STANDARD_INPUT};
@@ -24,6 +26,8 @@ const MAX_OPEN_FILES: usize = 4;
 pub struct Counts {
     /// Packets of any kind.
     pub packets: u64,
+    /// Packets that the filter rejects. They are counted nowhere else.
+    pub filtered: u64,
     /// TCP segments, including duplicates.
     pub segments: u64,
     /// Packets of link types that are not known here.
@@ -57,6 +61,7 @@ pub struct Counts {
 pub struct File {
     path: PathBuf,
     number: u32,
+    filter: Arc<Filter>,
     records: Option<Records<Source>>,
     /// The prefetched segment, or else the last one that was read.
     segment: Segment,
@@ -70,10 +75,11 @@ pub struct File {
 }
 
 impl File {
-    fn open(path: &Path, number: u32) -> Self {
+    fn open(path: &Path, number: u32, filter: Arc<Filter>) -> Self {
         let mut file = Self {
             path: path.to_owned(),
             number,
+            filter,
             records: None,
             segment: Segment::default(),
             is_prefetched: false,
@@ -151,7 +157,7 @@ impl File {
     /// Take the prefetched segment; reopen a file that was closed to wait.
     fn take(&mut self) -> Option<Segment> {
         if self.waiting {
-            *self = Self::open(&self.path, self.number);
+            *self = Self::open(&self.path, self.number, Arc::clone(&self.filter));
             self.prefetch();
         }
         std::mem::take(&mut self.is_prefetched).then_some(self.segment)
@@ -191,6 +197,10 @@ impl File {
                     self.counts.out_of_order_timestamps += u64::from(time < self.previous_ns);
                     self.previous_ns = time;
                 }
+            }
+            if !self.filter.matches(&record) {
+                self.counts.filtered += 1;
+                continue;
             }
             let segment = &mut self.segment;
             match packet::decode_into(&record, segment) {
@@ -271,13 +281,18 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Open files; `-` is standard input. Raises `ValueError` for an invalid filter. Files that cannot be read raise
-    /// nothing: `files` reports the reason.
+    /// Open files; `-` is standard input. Those that cannot be read report the reason in [`File::reason`].
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
+        Self::filtered(paths, Filter::default())
+    }
+
+    /// Open files, for the packets that match a filter.
+    pub fn filtered<P: AsRef<Path>>(paths: &[P], filter: Filter) -> Self {
+        let filter = Arc::new(filter);
         let mut files = Vec::with_capacity(paths.len());
         let mut order = BinaryHeap::with_capacity(paths.len());
         for (number, path) in paths.iter().enumerate() {
-            let mut file = File::open(path.as_ref(), number as u32);
+            let mut file = File::open(path.as_ref(), number as u32, Arc::clone(&filter));
             file.prefetch();
             if let Some(due_ns) = file.due_ns() {
                 order.push(Reverse((due_ns, number)));

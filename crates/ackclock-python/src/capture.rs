@@ -59,7 +59,7 @@ impl Capture {
         };
         Ok(Self {
             session: Mutex::new(Some(Session {
-                file_analysis: FileAnalysis::open(&paths, options).only(filter),
+                file_analysis: FileAnalysis::filtered(&paths, filter, options),
                 top_talkers: TopTalkers::new(max_connections),
             })),
         })
@@ -309,6 +309,7 @@ fn report<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict
     entry.set_item("dropped", file.dropped)?;
     for (name, count) in [
         ("packets", counts.packets),
+        ("filtered", counts.filtered),
         ("segments", counts.segments),
         ("unknown_link", counts.unknown_link),
         ("not_ip", counts.not_ip),

@@ -209,7 +209,11 @@ def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
     packets = sum(file["packets"] for file in files)
+    filtered = sum(file.get("filtered", 0) for file in files)
     others = sum(file.get("not_tcp", 0) for file in files)
+    if packets and filtered == packets:
+        return f"None of {repr_format.counted(packets, 'packet')} matches the filter."
+    packets -= filtered
     if packets and others == packets:
         return f"No TCP among {repr_format.counted(packets, 'packet')}."
     return f"No connection among {repr_format.counted(packets, 'packet')}."
