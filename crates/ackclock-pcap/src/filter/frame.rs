@@ -57,7 +57,7 @@ pub struct Frame<'a> {
     network: u32,
 }
 
-/// How the link layer identifies what it carries, with the offset of its protocol field.
+/// The kind of link layer, with the offset of its protocol field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LinkHeader {
     Ethernet,

@@ -337,7 +337,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What no operator takes apart: a parenthesis, a number, a field, or a primitive.
+    /// Parse a parenthesis, a number, a field, or a primitive.
     fn atom(&mut self) -> Result<Item, FilterError> {
         let place = self.place;
         if self.accept(&["("]) {

@@ -89,11 +89,11 @@ pub fn number(text: &str) -> Option<u32> {
 /// A MAC address: `1:2:3:4:5:6`, with `-` or `.` instead, `1122.3344.5566` or `112233445566`.
 pub fn mac(text: &str) -> Option<[u8; 6]> {
     if text.len() == 12 {
-        return whole(text);
+        return all_digits(text);
     }
     let groups: Vec<&str> = text.split('.').collect();
     if groups.len() == 3 && groups.iter().all(|group| group.len() == 4) {
-        return whole(&groups.concat());
+        return all_digits(&groups.concat());
     }
     let separator = [':', '-', '.']
         .into_iter()
@@ -106,7 +106,7 @@ pub fn mac(text: &str) -> Option<[u8; 6]> {
     parts.next().is_none().then_some(address)
 }
 
-fn whole(digits: &str) -> Option<[u8; 6]> {
+fn all_digits(digits: &str) -> Option<[u8; 6]> {
     let mut address = [0; 6];
     for (place, byte) in address.iter_mut().enumerate() {
         *byte = hexadecimal(digits.get(2 * place..2 * place + 2)?)?;

@@ -19,7 +19,7 @@ const MAC: &str = "a link address such as 00:11:22:33:44:55";
 const PROTOCOL: &str = "a protocol's number, or a name such as \\tcp";
 
 impl Parser<'_> {
-    /// What is no value: a protocol, a length, a tag, or an operand with qualifiers.
+    /// Parse a condition that is no comparison: a protocol, a length, a tag, or an operand with qualifiers.
     pub(super) fn primitive(&mut self) -> Result<Condition, FilterError> {
         let place = self.place;
         let token = self.peek().unwrap_or_default();
@@ -333,7 +333,7 @@ impl Parser<'_> {
     }
 }
 
-/// What follows the address of a network.
+/// The length of a network's prefix, in bits or as a mask.
 #[derive(Clone, Copy)]
 enum Prefix {
     Length(u32),
