@@ -20,6 +20,9 @@ from ackclock.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 
+#: Pointer that Git LFS has instead of a large file.
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+
 
 def call(*arguments):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
@@ -345,6 +348,11 @@ def test_a_folder_of_another_kind_is_left_single(tmp_path):
         ("x.json", b'{"start": {}, "intervals": [', ":1: found broken JSON"),
         ("x.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "found gzip that is cut off"),
         ("x.gz", b"\x1f\x8b" + bytes(50), "found damaged gzip"),
+        (
+            "x.gz",
+            POINTER,
+            "found a Git LFS pointer instead of the file (`git lfs pull` fetches it); expected measurements",
+        ),
         ("x", b"\xff\xfd\x00", "found byte 0, which is no text"),
         ("x", b"\xff\xfe\x00", "found byte 2, which is no text"),
     ],

@@ -27,6 +27,9 @@ GREATEST = 2.0**53
 
 _GZIP = b"\x1f\x8b"
 
+#: Beginning of a pointer that Git LFS has instead of a large file (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
 #: Beginning of a stream of events.
 _EVENT = re.compile(r'\s*\{\s*"event"\s*:')
 
@@ -177,6 +180,9 @@ class Value:
 def read(path: Path) -> Text:
     """Return a file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
     content = files.read_bytes(path, LONGEST)
+    if content.startswith(_LFS_POINTER):
+        result = "a Git LFS pointer instead of the file (`git lfs pull` fetches it)"
+        raise InputError(f"{readable(path)}: found {result}; expected measurements")
     return Text(path, _decoded(path, _decompressed(path, content) if content.startswith(_GZIP) else content))
 
 
