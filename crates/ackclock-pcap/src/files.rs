@@ -12,12 +12,14 @@ use std::sync::Arc;
 use crate::error::ReadError;
 use crate::filter::Filter;
 use crate::framing::{Interface, Records};
-use crate::packet::{self, Checksum, Segment, Skipped};
+use crate::packet::{self, Checksum, IcmpError, Segment, Skipped};
 use crate::source::{Source, STANDARD_INPUT};
 use duplicate_filter::DuplicateFilter;
 
 mod duplicate_filter;
 
+/// The maximum number of ICMP errors that are kept until the next segment; evidence needs no more.
+const MAX_ICMP_ERRORS: usize = 4096;
 /// The maximum number of open files: a decompressor may take 128 MiB.
 const MAX_OPEN_FILES: usize = 4;
 
@@ -70,6 +72,8 @@ pub struct File {
     duplicate_filter: DuplicateFilter,
     previous_ns: i64,
     counts: Counts,
+    /// ICMP errors that were read since they were last taken.
+    icmp_errors: Vec<IcmpError>,
     interfaces: Vec<Interface>,
     reason: Option<ReadError>,
 }
@@ -87,6 +91,7 @@ impl File {
             duplicate_filter: DuplicateFilter::default(),
             previous_ns: i64::MIN,
             counts: Counts::default(),
+            icmp_errors: Vec::new(),
             interfaces: Vec::new(),
             reason: None,
         };
@@ -144,6 +149,7 @@ impl File {
     fn wait(&mut self) {
         if self.records.is_some() && self.path.as_os_str() != STANDARD_INPUT {
             self.records = None;
+            self.icmp_errors.clear(); // they are read again
             self.waiting = true;
         }
     }
@@ -213,7 +219,12 @@ impl File {
                     self.counts.count(segment);
                     return true;
                 }
-                Err(skipped) => self.counts.count_skipped(skipped),
+                Err(skipped) => {
+                    self.counts.count_skipped(skipped);
+                    if skipped == Skipped::Icmp && self.icmp_errors.len() < MAX_ICMP_ERRORS {
+                        self.icmp_errors.extend(packet::icmp_error(&record));
+                    }
+                }
             }
         }
         false
@@ -263,7 +274,7 @@ impl Counts {
         *match skipped {
             Skipped::LinkType => &mut self.unknown_link,
             Skipped::NotIp => &mut self.not_ip,
-            Skipped::NotTcp => &mut self.not_tcp,
+            Skipped::NotTcp | Skipped::Icmp => &mut self.not_tcp,
             Skipped::LaterFragment => &mut self.later_fragments,
             Skipped::Cut => &mut self.cut,
             Skipped::Malformed => &mut self.malformed,
@@ -278,6 +289,8 @@ pub struct Capture {
     order: BinaryHeap<Reverse<(i64, usize)>>,
     /// The last segment of a merged capture.
     merged: Option<Segment>,
+    /// ICMP errors of a merged capture since they were last taken.
+    icmp_errors: Vec<IcmpError>,
 }
 
 impl Capture {
@@ -306,6 +319,7 @@ impl Capture {
             files,
             order,
             merged: None,
+            icmp_errors: Vec::new(),
         }
     }
 
@@ -325,6 +339,21 @@ impl Iterator for Capture {
 }
 
 impl Capture {
+    /// Return true if ICMP errors were captured before the last segment, or before the end.
+    #[inline]
+    pub fn has_icmp_errors(&self) -> bool {
+        !self.icmp_errors.is_empty()
+            || matches!(&self.files[..], [single] if !single.icmp_errors.is_empty())
+    }
+
+    /// Take these ICMP errors.
+    pub fn take_icmp_errors(&mut self) -> Vec<IcmpError> {
+        match &mut self.files[..] {
+            [single] => std::mem::take(&mut single.icmp_errors),
+            _ => std::mem::take(&mut self.icmp_errors),
+        }
+    }
+
     /// Return a reference to the next segment, so that only callers that keep it copy it.
     #[inline]
     pub fn next_segment(&mut self) -> Option<&Segment> {
@@ -342,6 +371,7 @@ impl Capture {
             let file = &mut self.files[number];
             let segment = file.take();
             file.prefetch();
+            self.icmp_errors.append(&mut file.icmp_errors);
             match file.due_ns() {
                 Some(due_ns) => *first = Reverse((due_ns, number)),
                 None => {

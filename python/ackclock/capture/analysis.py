@@ -73,11 +73,16 @@ NO_PATH: Mapping[str, Any] = {
 }
 
 
-def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int, Sequence[Row]]) -> list[JsonObject]:
+def of_flows(
+    rows: Iterable[Row],
+    stalls: Iterable[Row],
+    congestion: Mapping[int, Sequence[Row]],
+    icmp: Iterable[Row] = (),
+) -> list[JsonObject]:
     """Return each connection in the order of the first packets.
 
     `rows` are those of the table `captured`, one for each direction with data; `stalls` events of that kind;
-    `congestion` rankings by the number of the direction.
+    `congestion` rankings by the number of the direction; `icmp` the ICMP errors that quote segments.
     """
     connections: dict[int, list[Row]] = {}
     for row in rows:
@@ -91,8 +96,17 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
             "sender": ENDS_OF_FLOWS[stall["flow"] % 2],
         }
         by_connection.setdefault(stall["flow"] // 2, []).append(entry)
+    reports: dict[int, list[JsonObject]] = {}
+    for report in icmp:
+        entry = {"sender": ENDS_OF_FLOWS[report["flow"] % 2], **report}
+        del entry["flow"]
+        reports.setdefault(report["flow"] // 2, []).append(entry)
     return [
-        _connection(number, directions, by_connection.get(number, []), congestion)
+        {
+            **_connection(number, directions, congestion),
+            "stalls": by_connection.get(number, []),
+            "icmp": reports.get(number, []),
+        }
         for number, directions in sorted(connections.items())
     ]
 
@@ -100,7 +114,6 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
 def _connection(
     number: int,
     directions: Sequence[Row],
-    stalls: list[JsonObject],
     congestion: Mapping[int, Sequence[Row]],
 ) -> JsonObject:
     main = max(directions, key=lambda row: row["payload_bytes"] or 0)
@@ -133,12 +146,12 @@ def _connection(
             "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
         },
         "too_large_bytes": _too_large(directions),
+        "established": main["established_s"] is not None,
         "refused": bool(
             main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
         ),
         "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
         "limited": _limited(main),
-        "stalls": stalls,
         "congestion": list(congestion.get(main["flow"], ())) or None,
     }
 
@@ -276,6 +289,7 @@ def summarise_capture(
             map(_direction, capture.largest(ANALYSIS_COLUMNS)),
             stalls if log is None else _logged(stalls, log, capture),
             rankings,
+            capture.icmp_reports(),
         ),
     }
     return {
