@@ -300,7 +300,7 @@ class Capture:
 
         Args:
             paths: the files. An unreadable file raises nothing: `files()` reports the reason.
-            filter: the packets to analyse, in pcap-filter(7)'s syntax for addresses and ports.
+            filter: the packets to analyse, in the language of pcap-filter(7).
             interval_s: the minimum time between two samples of a flow; 0: no samples.
             events: record events other than stalls.
             segments: record `segments` and `acknowledgements`: the fate of each copy of each data segment.
@@ -348,6 +348,13 @@ class Capture:
 
     def top_talker_stalls(self) -> list[dict[str, Any]]:
         """Return the stalls of these connections, in order of time: `flow`, `time_s`, `duration_s` and `class`."""
+
+    def icmp_reports(self) -> list[dict[str, Any]]:
+        """Return the ICMP errors that quote segments of connections, in the order of the flows.
+
+        Keys: `flow`, the number of the quoted flow; `kind`, the reason; `reporter`, the address of the host or router;
+        `mtu` in bytes, the smallest reported, or None; `errors`, their number; `first_s`, the time of the first.
+        """
 
     def files(self) -> list[dict[str, Any]]:
         """Return a report on each file so far.

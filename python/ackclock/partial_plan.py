@@ -41,9 +41,10 @@ class PartialTcp:
 
 @dataclass(frozen=True, slots=True)
 class PartialGroup:
-    """Common properties of a group of flows."""
+    """Common properties of a group of flows. `direction` is "up" or "down", as the measuring host sees its data."""
 
     label: str | None = None
+    direction: str | None = None
     congestion: CongestionPlan | None = None
     tcp: PartialTcp | None = None
 

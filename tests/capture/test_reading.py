@@ -105,7 +105,7 @@ def test_the_results_have_the_promised_keys(outcome):
     flow = outcome.analysis["flows"][0]
     promised = (
         "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
-        "not_captured retransmissions limited stalls congestion"
+        "not_captured retransmissions limited stalls icmp congestion"
     )
     assert set(promised.split()) <= set(flow)
     assert set(flow["retransmissions"]) == {"fast", "tail_probe", "timeout", "syn", "synack", "spurious", "unknown"}
@@ -173,14 +173,23 @@ def test_the_doctor_reads_what_was_written(run, pcap, place):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("{pcap}", "--filter", "port http"), '--filter "port http": column 6: found "http"; expected a number'),
+        (("{pcap}", "--filter", "port htp"), '--filter "port htp": column 6: found "htp"; expected a number'),
+        (
+            ("{pcap}", "--filter", "tcp and geneve"),
+            'column 9: found "geneve", which is not supported; expected a primitive',
+        ),
         (("{place}/none.pcap",), "none.pcap: found no such file; expected a capture (pcap or pcapng)"),
         (("{place}",), "found a directory; expected a capture (pcap or pcapng)"),
         (("{place}/s.txt",), "s.txt: found a file that begins with"),
+        (("{place}/lfs.pcap",), "lfs.pcap: found a Git LFS pointer instead of the file (`git lfs pull` fetches it)"),
+        (("{place}/usb.pcap",), "usb.pcap: found only packets of link type 189 (LINKTYPE_USB_LINUX, USB); expected"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(pcap, place, arguments, line):
     (place / "s.txt").write_text("no capture")
+    (place / "lfs.pcap").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n")
+    header = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 189)
+    (place / "usb.pcap").write_bytes(header + struct.pack("<IIII", 1, 0, 4, 4) + bytes(4))
     done = call("capture", *(argument.format(pcap=pcap, place=place) for argument in arguments))
     assert done.exit_code == 2
     assert line in done.stderr

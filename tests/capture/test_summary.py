@@ -27,5 +27,7 @@ def test_a_capture_without_a_connection_reports_so():
     def without(**file: int) -> str:
         return sentence({"connections": 0, "files": [{"packets": 464, **file}]}, 0, 0)
 
+    assert without(filtered=464) == "None of 464 packets matches the filter."
+    assert without(filtered=400, not_tcp=64) == "No TCP among 64 packets."
     assert without(not_tcp=464) == "No TCP among 464 packets."
     assert without(not_tcp=20) == "No connection among 464 packets."

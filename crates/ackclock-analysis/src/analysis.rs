@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::connections::Connections;
+use crate::icmp::{IcmpLog, IcmpReport};
 use crate::output::{Options, Output};
 use crate::path;
 use crate::series::Arrival;
 use crate::tables::Tables;
 use ackclock_pcap::files::{Capture, Counts};
 use ackclock_pcap::filter::Filter;
-use ackclock_pcap::packet::Segment;
+use ackclock_pcap::packet::{IcmpError, Segment};
 
 /// Longer than any capture: 4.5 years. Times of damaged files stay within.
 const LONGEST_NS: i64 = 1 << 57;
@@ -24,6 +25,7 @@ const LATE_BLOCK_NS: i64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Analysis {
     connections: Connections,
+    icmp: IcmpLog,
     /// Rows since the last were taken, and the series of the paths.
     pub output: Output,
     origin_ns: Option<i64>,
@@ -42,6 +44,7 @@ impl Analysis {
     pub fn new(options: Options) -> Self {
         Self {
             connections: Connections::within(options.max_bytes),
+            icmp: IcmpLog::default(),
             output: Output::new(options),
             origin_ns: None,
             now_ns: None,
@@ -63,6 +66,26 @@ impl Analysis {
         self.now_ns = Some(now_ns);
         self.segments += 1;
         self.connections.take(segment, now_ns, &mut self.output);
+    }
+
+    /// Take ICMP errors in that were captured before the last segment.
+    #[cold]
+    pub fn take_icmp_errors(&mut self, errors: &[IcmpError]) {
+        let now_ns = self.now_ns.unwrap_or(0);
+        for error in errors {
+            let time_ns = error.time_ns.zip(self.origin_ns);
+            let since_ns = time_ns.map_or(now_ns, |(time_ns, origin_ns)| {
+                let since_ns = time_ns.saturating_sub(origin_ns);
+                since_ns.clamp(-LONGEST_NS, LONGEST_NS) + self.set_back_ns
+            });
+            self.icmp
+                .count(error, &self.connections, since_ns.clamp(0, LONGEST_NS));
+        }
+    }
+
+    /// Return the ICMP errors about connections.
+    pub fn icmp_reports(&self) -> Vec<IcmpReport> {
+        self.icmp.reports()
     }
 
     /// The time since the first segment. Where it goes back by a little it stays, as order decides; by more, somebody
@@ -168,7 +191,6 @@ pub struct FileReport {
 #[derive(Debug)]
 pub struct FileAnalysis {
     capture: Capture,
-    filter: Option<Filter>,
     /// The analysis.
     pub analysis: Analysis,
     ended: bool,
@@ -179,21 +201,16 @@ pub struct FileAnalysis {
 impl FileAnalysis {
     /// Open files; those that cannot be read say so in [`FileAnalysis::files`].
     pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
+        Self::filtered(paths, Filter::default(), options)
+    }
+
+    /// Open files, for the packets that match a filter.
+    pub fn filtered<P: AsRef<Path>>(paths: &[P], filter: Filter, options: Options) -> Self {
         Self {
-            capture: Capture::open(paths),
-            filter: None,
+            capture: Capture::filtered(paths, filter),
             analysis: Analysis::new(options),
             ended: false,
             shared: false,
-        }
-    }
-
-    /// Only the segments that the filter takes.
-    #[must_use]
-    pub fn only(self, filter: Filter) -> Self {
-        Self {
-            filter: Some(filter).filter(|filter| !filter.matches_all()),
-            ..self
         }
     }
 
@@ -204,16 +221,13 @@ impl FileAnalysis {
             if self.ended || self.analysis.output.tables.flows.flow.len() >= enough {
                 break;
             }
-            let Some(segment) = self.capture.next_segment() else {
-                self.ended = true;
-                break;
-            };
-            if self
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter.matches(segment))
-            {
-                self.analysis.take(segment);
+            match self.capture.next_segment() {
+                Some(segment) => self.analysis.take(segment),
+                None => self.ended = true,
+            }
+            if self.capture.has_icmp_errors() {
+                let errors = self.capture.take_icmp_errors();
+                self.analysis.take_icmp_errors(&errors);
             }
         }
         !self.ended || self.analysis.finish_some(MAX_FLOWS as u64)

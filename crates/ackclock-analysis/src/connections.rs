@@ -101,6 +101,13 @@ impl Connections {
         self.evicted
     }
 
+    /// Return the number of the flow whose segments go from one end to the other, if its connection is open.
+    pub fn flow(&self, source: Endpoint, destination: Endpoint) -> Option<u32> {
+        let slot = *self.index.get(&ordered(source, destination))?;
+        let connection = self.slots[slot as usize].as_ref()?;
+        Some(connection.flow(usize::from(connection.ends[0] != source)))
+    }
+
     /// Pass a segment to its connection.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, output: &mut Output) {

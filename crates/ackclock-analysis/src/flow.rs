@@ -189,7 +189,8 @@ impl Connection {
         self.last_ns = now_ns;
     }
 
-    fn flow(&self, from: usize) -> u32 {
+    /// The number of the client's flow (0) or the server's (1).
+    pub fn flow(&self, from: usize) -> u32 {
         self.number.wrapping_mul(2) + from as u32
     }
 

@@ -6,6 +6,7 @@ pub mod analysis;
 pub mod capture_gap;
 pub mod connections;
 pub mod flow;
+pub mod icmp;
 pub mod identify;
 pub mod output;
 pub mod path;

@@ -73,29 +73,51 @@ pub enum ReadError {
     LinkType(u16),
 }
 
-/// Names of unsupported link types that occur in practice, from tcpdump.org's list.
-const LINKS: [(u16, &str); 15] = [
-    (8, "SLIP"),
-    (10, "FDDI"),
-    (100, "ATM"),
-    (105, "802.11"),
-    (107, "frame relay"),
-    (117, "pflog"),
-    (119, "802.11 with a Prism header"),
-    (127, "802.11 with radiotap"),
-    (163, "802.11 with an AVS header"),
-    (187, "Bluetooth"),
-    (189, "USB"),
-    (195, "802.15.4"),
-    (220, "USB"),
-    (239, "nflog"),
-    (253, "netlink"),
+/// Unsupported link types that occur in practice, from <https://www.tcpdump.org/linktypes.html>: their names without
+/// `LINKTYPE_`, and what is captured.
+const LINKS: [(u16, &str, &str); 36] = [
+    (3, "AX25", "amateur radio"),
+    (6, "IEEE802_5", "token ring"),
+    (7, "ARCNET_BSD", "ARCNET"),
+    (8, "SLIP", "serial lines"),
+    (10, "FDDI", "FDDI"),
+    (100, "ATM_RFC1483", "ATM"),
+    (105, "IEEE802_11", "802.11"),
+    (107, "FRELAY", "frame relay"),
+    (114, "LTALK", "LocalTalk"),
+    (117, "PFLOG", "OpenBSD's pf"),
+    (119, "IEEE802_11_PRISM", "802.11 with a Prism header"),
+    (122, "IP_OVER_FC", "Fibre Channel"),
+    (123, "SUNATM", "ATM"),
+    (127, "IEEE802_11_RADIOTAP", "802.11 with radiotap"),
+    (138, "APPLE_IP_OVER_IEEE1394", "FireWire"),
+    (140, "MTP2", "SS7"),
+    (143, "DOCSIS", "cable modems"),
+    (144, "LINUX_IRDA", "infrared"),
+    (147, "USER0", "a private use"),
+    (163, "IEEE802_11_AVS", "802.11 with an AVS header"),
+    (166, "PPP_PPPD", "PPP of pppd"),
+    (187, "BLUETOOTH_HCI_H4", "Bluetooth"),
+    (189, "USB_LINUX", "USB"),
+    (192, "PPI", "802.11 with PPI"),
+    (195, "IEEE802_15_4_WITHFCS", "802.15.4"),
+    (201, "BLUETOOTH_HCI_H4_WITH_PHDR", "Bluetooth"),
+    (220, "USB_LINUX_MMAPPED", "USB"),
+    (227, "CAN_SOCKETCAN", "a CAN bus"),
+    (230, "IEEE802_15_4_NOFCS", "802.15.4"),
+    (239, "NFLOG", "Linux's netfilter log"),
+    (249, "USBPCAP", "USB"),
+    (251, "BLUETOOTH_LE_LL", "Bluetooth"),
+    (253, "NETLINK", "Linux's netlink"),
+    (254, "BLUETOOTH_LINUX_MONITOR", "Bluetooth"),
+    (258, "PKTAP", "Apple's packet tap"),
+    (271, "VSOCK", "sockets of virtual machines"),
 ];
 
 /// Return the name of a link type in brackets, if it is listed.
 fn name(link: u16) -> String {
-    let named = LINKS.iter().find(|(number, _)| *number == link);
-    named
-        .map(|(_, name)| format!(" ({name})"))
-        .unwrap_or_default()
+    let named = LINKS.iter().find(|(number, ..)| *number == link);
+    named.map_or_else(String::new, |(_, name, what)| {
+        format!(" (LINKTYPE_{name}, {what})")
+    })
 }

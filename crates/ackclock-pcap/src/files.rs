@@ -7,15 +7,19 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::ReadError;
+use crate::filter::Filter;
 use crate::framing::{Interface, Records};
-use crate::packet::{self, Checksum, Segment, Skipped};
+use crate::packet::{self, Checksum, IcmpError, Segment, Skipped};
 use crate::source::{Source, STANDARD_INPUT};
 use duplicate_filter::DuplicateFilter;
 
 mod duplicate_filter;
 
+/// The maximum number of ICMP errors that are kept until the next segment; evidence needs no more.
+const MAX_ICMP_ERRORS: usize = 4096;
 /// The maximum number of open files: a decompressor may take 128 MiB.
 const MAX_OPEN_FILES: usize = 4;
 
@@ -24,6 +28,8 @@ const MAX_OPEN_FILES: usize = 4;
 pub struct Counts {
     /// Packets of any kind.
     pub packets: u64,
+    /// Packets that the filter rejects. They are counted nowhere else.
+    pub filtered: u64,
     /// TCP segments, including duplicates.
     pub segments: u64,
     /// Packets of link types that are not known here.
@@ -57,6 +63,7 @@ pub struct Counts {
 pub struct File {
     path: PathBuf,
     number: u32,
+    filter: Arc<Filter>,
     records: Option<Records<Source>>,
     /// The prefetched segment, or else the last one that was read.
     segment: Segment,
@@ -65,15 +72,18 @@ pub struct File {
     duplicate_filter: DuplicateFilter,
     previous_ns: i64,
     counts: Counts,
+    /// ICMP errors that were read since they were last taken.
+    icmp_errors: Vec<IcmpError>,
     interfaces: Vec<Interface>,
     reason: Option<ReadError>,
 }
 
 impl File {
-    fn open(path: &Path, number: u32) -> Self {
+    fn open(path: &Path, number: u32, filter: Arc<Filter>) -> Self {
         let mut file = Self {
             path: path.to_owned(),
             number,
+            filter,
             records: None,
             segment: Segment::default(),
             is_prefetched: false,
@@ -81,6 +91,7 @@ impl File {
             duplicate_filter: DuplicateFilter::default(),
             previous_ns: i64::MIN,
             counts: Counts::default(),
+            icmp_errors: Vec::new(),
             interfaces: Vec::new(),
             reason: None,
         };
@@ -138,6 +149,7 @@ impl File {
     fn wait(&mut self) {
         if self.records.is_some() && self.path.as_os_str() != STANDARD_INPUT {
             self.records = None;
+            self.icmp_errors.clear(); // they are read again
             self.waiting = true;
         }
     }
@@ -151,7 +163,7 @@ impl File {
     /// Take the prefetched segment; reopen a file that was closed to wait.
     fn take(&mut self) -> Option<Segment> {
         if self.waiting {
-            *self = Self::open(&self.path, self.number);
+            *self = Self::open(&self.path, self.number, Arc::clone(&self.filter));
             self.prefetch();
         }
         std::mem::take(&mut self.is_prefetched).then_some(self.segment)
@@ -192,6 +204,10 @@ impl File {
                     self.previous_ns = time;
                 }
             }
+            if !self.filter.matches(&record) {
+                self.counts.filtered += 1;
+                continue;
+            }
             let segment = &mut self.segment;
             match packet::decode_into(&record, segment) {
                 Ok(()) => {
@@ -203,7 +219,12 @@ impl File {
                     self.counts.count(segment);
                     return true;
                 }
-                Err(skipped) => self.counts.count_skipped(skipped),
+                Err(skipped) => {
+                    self.counts.count_skipped(skipped);
+                    if skipped == Skipped::Icmp && self.icmp_errors.len() < MAX_ICMP_ERRORS {
+                        self.icmp_errors.extend(packet::icmp_error(&record));
+                    }
+                }
             }
         }
         false
@@ -253,7 +274,7 @@ impl Counts {
         *match skipped {
             Skipped::LinkType => &mut self.unknown_link,
             Skipped::NotIp => &mut self.not_ip,
-            Skipped::NotTcp => &mut self.not_tcp,
+            Skipped::NotTcp | Skipped::Icmp => &mut self.not_tcp,
             Skipped::LaterFragment => &mut self.later_fragments,
             Skipped::Cut => &mut self.cut,
             Skipped::Malformed => &mut self.malformed,
@@ -268,16 +289,23 @@ pub struct Capture {
     order: BinaryHeap<Reverse<(i64, usize)>>,
     /// The last segment of a merged capture.
     merged: Option<Segment>,
+    /// ICMP errors of a merged capture since they were last taken.
+    icmp_errors: Vec<IcmpError>,
 }
 
 impl Capture {
-    /// Open files; `-` is standard input. Raises `ValueError` for an invalid filter. Files that cannot be read raise
-    /// nothing: `files` reports the reason.
+    /// Open files; `-` is standard input. Those that cannot be read report the reason in [`File::reason`].
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
+        Self::filtered(paths, Filter::default())
+    }
+
+    /// Open files, for the packets that match a filter.
+    pub fn filtered<P: AsRef<Path>>(paths: &[P], filter: Filter) -> Self {
+        let filter = Arc::new(filter);
         let mut files = Vec::with_capacity(paths.len());
         let mut order = BinaryHeap::with_capacity(paths.len());
         for (number, path) in paths.iter().enumerate() {
-            let mut file = File::open(path.as_ref(), number as u32);
+            let mut file = File::open(path.as_ref(), number as u32, Arc::clone(&filter));
             file.prefetch();
             if let Some(due_ns) = file.due_ns() {
                 order.push(Reverse((due_ns, number)));
@@ -291,6 +319,7 @@ impl Capture {
             files,
             order,
             merged: None,
+            icmp_errors: Vec::new(),
         }
     }
 
@@ -310,6 +339,21 @@ impl Iterator for Capture {
 }
 
 impl Capture {
+    /// Return true if ICMP errors were captured before the last segment, or before the end.
+    #[inline]
+    pub fn has_icmp_errors(&self) -> bool {
+        !self.icmp_errors.is_empty()
+            || matches!(&self.files[..], [single] if !single.icmp_errors.is_empty())
+    }
+
+    /// Take these ICMP errors.
+    pub fn take_icmp_errors(&mut self) -> Vec<IcmpError> {
+        match &mut self.files[..] {
+            [single] => std::mem::take(&mut single.icmp_errors),
+            _ => std::mem::take(&mut self.icmp_errors),
+        }
+    }
+
     /// Return a reference to the next segment, so that only callers that keep it copy it.
     #[inline]
     pub fn next_segment(&mut self) -> Option<&Segment> {
@@ -327,6 +371,7 @@ impl Capture {
             let file = &mut self.files[number];
             let segment = file.take();
             file.prefetch();
+            self.icmp_errors.append(&mut file.icmp_errors);
             match file.due_ns() {
                 Some(due_ns) => *first = Reverse((due_ns, number)),
                 None => {

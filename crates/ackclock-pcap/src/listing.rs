@@ -54,7 +54,6 @@ record!(
 #[derive(Debug)]
 pub struct Listing {
     capture: Capture,
-    filter: Option<Filter>,
     pairs: HashMap<[Endpoint; 2], Pair>,
     previous_ns: i64,
     rows: Lists,
@@ -67,11 +66,10 @@ struct Pair {
 }
 
 impl Listing {
-    /// Open a file.
-    pub fn open(path: &Path, filter: Option<Filter>) -> Self {
+    /// Open a file, for the packets that match a filter.
+    pub fn open(path: &Path, filter: Filter) -> Self {
         Self {
-            capture: Capture::open(&[path]),
-            filter,
+            capture: Capture::filtered(&[path], filter),
             pairs: HashMap::new(),
             previous_ns: 0,
             rows: Lists::default(),
@@ -84,11 +82,7 @@ impl Listing {
             let Some(segment) = self.capture.next() else {
                 return false;
             };
-            let is_wanted = self
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter.matches(&segment));
-            if is_wanted && !segment.duplicate {
+            if !segment.duplicate {
                 self.list(&segment);
             }
         }

@@ -11,9 +11,12 @@ use std::net::{IpAddr, Ipv6Addr};
 use crate::framing::Record;
 use dissector::{Dissector, Layer};
 
+pub use icmp::{error as icmp_error, IcmpError, IcmpKind};
+
 mod checksum;
 mod dissector;
 mod fast_path;
+mod icmp;
 mod link;
 mod network;
 mod tcp;
@@ -192,6 +195,8 @@ pub enum Skipped {
     LinkType,
     /// The frame has no IP packet.
     NotIp,
+    /// The IP packet carries ICMP of either version.
+    Icmp,
     /// The IP packet carries something else.
     NotTcp,
     /// A fragment without the ports.
@@ -227,15 +232,26 @@ pub fn decode_into(record: &Record, segment: &mut Segment) -> Result<(), Skipped
 /// Decode header by header.
 fn dissect(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
     let mut dissector = Dissector::new(record);
-    let mut layer = link::enter(record.link, &mut dissector)?;
+    match transport(record, &mut dissector)? {
+        tcp::PROTOCOL => tcp::segment(&dissector, record, segment),
+        _ => Err(Skipped::Icmp),
+    }
+}
+
+/// Dissect the headers up to that of TCP or ICMP; return the protocol.
+#[inline]
+fn transport(record: &Record, dissector: &mut Dissector) -> Result<u8, Skipped> {
+    let mut layer = link::enter(record.link, dissector)?;
     for _ in 0..MAX_LAYERS {
         layer = match layer {
-            Layer::Ethernet => link::ethernet(&mut dissector)?,
-            Layer::EtherType(kind) => link::ether_type(kind, &mut dissector)?,
-            Layer::Ppp => link::ppp(&mut dissector)?,
-            Layer::Ip => network::ip(&mut dissector)?,
-            Layer::Protocol(tcp::PROTOCOL) => return tcp::segment(&dissector, record, segment),
-            Layer::Protocol(protocol) => tunnel::enter(protocol, &mut dissector)?,
+            Layer::Ethernet => link::ethernet(dissector)?,
+            Layer::EtherType(kind) => link::ether_type(kind, dissector)?,
+            Layer::Ppp => link::ppp(dissector)?,
+            Layer::Ip => network::ip(dissector)?,
+            Layer::Protocol(protocol @ (tcp::PROTOCOL | icmp::PROTOCOL | icmp::PROTOCOL_6)) => {
+                return Ok(protocol)
+            }
+            Layer::Protocol(protocol) => tunnel::enter(protocol, dissector)?,
         };
     }
     Err(Skipped::Malformed)

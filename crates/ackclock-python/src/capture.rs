@@ -12,6 +12,7 @@ use ackclock_analysis::path::{Limiter, Path};
 use ackclock_analysis::tables::{Stall, Vantage};
 use ackclock_analysis::top_talkers::TopTalkers;
 use ackclock_pcap::filter::{Filter, FilterError};
+use ackclock_pcap::packet::IcmpKind;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -59,7 +60,7 @@ impl Capture {
         };
         Ok(Self {
             session: Mutex::new(Some(Session {
-                file_analysis: FileAnalysis::open(&paths, options).only(filter),
+                file_analysis: FileAnalysis::filtered(&paths, filter, options),
                 top_talkers: TopTalkers::new(max_connections),
             })),
         })
@@ -141,6 +142,23 @@ impl Capture {
             entry.set_item("time_s", stall.time_s)?;
             entry.set_item("duration_s", stall.duration_s)?;
             entry.set_item("class", Stall::NAMES[usize::from(stall.class)])?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+
+    /// Return the ICMP errors about connections, in the order of the flows: what was quoted, why, by whom and how often.
+    fn icmp_reports<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let reports = self.with(py, |session| session.file_analysis.analysis.icmp_reports())?;
+        let list = PyList::empty(py);
+        for report in reports {
+            let entry = PyDict::new(py);
+            entry.set_item("flow", report.flow)?;
+            entry.set_item("kind", IcmpKind::NAMES[report.kind as usize])?;
+            entry.set_item("reporter", report.reporter.to_string())?;
+            entry.set_item("mtu", report.mtu)?;
+            entry.set_item("errors", report.errors)?;
+            entry.set_item("first_s", report.first_s)?;
             list.append(entry)?;
         }
         Ok(list)
@@ -309,6 +327,7 @@ fn report<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict
     entry.set_item("dropped", file.dropped)?;
     for (name, count) in [
         ("packets", counts.packets),
+        ("filtered", counts.filtered),
         ("segments", counts.segments),
         ("unknown_link", counts.unknown_link),
         ("not_ip", counts.not_ip),

@@ -29,7 +29,7 @@ impl Listing {
             .parse()
             .map_err(|error: FilterError| PyValueError::new_err(error.to_string()))?;
         Ok(Self {
-            listing: Mutex::new(listing::Listing::open(&path, Some(filter))),
+            listing: Mutex::new(listing::Listing::open(&path, filter)),
         })
     }
 

@@ -94,7 +94,7 @@ def read(
 
     Args:
         files: the captures.
-        expression: only these packets, in the words of pcap-filter(7): addresses and ports.
+        expression: only these packets, in the language of pcap-filter(7).
         interval_s: flows are sampled at most once in this time, in seconds.
         segments: also the fate of each copy of each data segment and each acknowledgement, as the tables `segments`
             and `acknowledgements`.

@@ -76,11 +76,16 @@ NO_PATH: Mapping[str, Any] = {
 }
 
 
-def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int, Sequence[Row]]) -> list[JsonObject]:
+def of_flows(
+    rows: Iterable[Row],
+    stalls: Iterable[Row],
+    congestion: Mapping[int, Sequence[Row]],
+    icmp: Iterable[Row] = (),
+) -> list[JsonObject]:
     """Return each connection in the order of the first packets.
 
     `rows` are those of the table `captured`, one for each direction with data; `stalls` events of that kind;
-    `congestion` rankings by the number of the direction.
+    `congestion` rankings by the number of the direction; `icmp` the ICMP errors that quote segments.
     """
     connections: dict[int, list[Row]] = {}
     for row in rows:
@@ -94,8 +99,17 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
             "sender": ENDS_OF_FLOWS[stall["flow"] % 2],
         }
         by_connection.setdefault(stall["flow"] // 2, []).append(entry)
+    reports: dict[int, list[JsonObject]] = {}
+    for report in icmp:
+        entry = {"sender": ENDS_OF_FLOWS[report["flow"] % 2], **report}
+        del entry["flow"]
+        reports.setdefault(report["flow"] // 2, []).append(entry)
     return [
-        _connection(number, directions, by_connection.get(number, []), congestion)
+        {
+            **_connection(number, directions, congestion),
+            "stalls": by_connection.get(number, []),
+            "icmp": reports.get(number, []),
+        }
         for number, directions in sorted(connections.items())
     ]
 
@@ -103,7 +117,6 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
 def _connection(
     number: int,
     directions: Sequence[Row],
-    stalls: list[JsonObject],
     congestion: Mapping[int, Sequence[Row]],
 ) -> JsonObject:
     main = max(directions, key=lambda row: row["payload_bytes"] or 0)
@@ -136,12 +149,12 @@ def _connection(
             "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
         },
         "too_large_bytes": _too_large(directions),
+        "established": main["established_s"] is not None,
         "refused": bool(
             main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
         ),
         "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
         "limited": _limited(main),
-        "stalls": stalls,
         "congestion": list(congestion.get(main["flow"], ())) or None,
     }
 
@@ -212,7 +225,11 @@ def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
     packets = sum(file["packets"] for file in files)
+    filtered = sum(file.get("filtered", 0) for file in files)
     others = sum(file.get("not_tcp", 0) for file in files)
+    if packets and filtered == packets:
+        return f"None of {repr_format.counted(packets, 'packet')} matches the filter."
+    packets -= filtered
     if packets and others == packets:
         return f"No TCP among {repr_format.counted(packets, 'packet')}."
     return f"No connection among {repr_format.counted(packets, 'packet')}."
@@ -275,6 +292,7 @@ def summarise_capture(
             map(_direction, capture.largest(ANALYSIS_COLUMNS)),
             stalls if log is None else _logged(stalls, log, capture),
             rankings,
+            capture.icmp_reports(),
         ),
     }
     return {

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ackclock.capture import icmp
 from ackclock.capture.findings import (
     LIMITS,
     STALLS,
@@ -115,13 +116,14 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         return _without_round_trips(analysis, no_data(analysis))
     if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
         return _without_round_trips(analysis, too_little_data(total_s))
-    bloat = _bloat(flows)
+    bloat, unanswered = _bloat(flows), list(icmp.unanswered(analysis["flows"]))
+    causes = {**STALLS, **({"handshake": unanswered[0].cause} if unanswered else {})}
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
-    spent_s += [(STALLS.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
+    spent_s += [(causes.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
     costs = summed((cause_on_path(cause, name, path, bloat), value_s / total_s) for cause, name, value_s in spent_s)
     by_share = [
         *of_limits(limited_s, total_s, path, bloat, analysis["flows"]),
-        *of_stalls(analysis["flows"], stalled_s, total_s, path, bloat),
+        *of_stalls(analysis["flows"], stalled_s, total_s, causes, path, bloat),
     ]
     by_share.sort(key=lambda finding: -(finding.share or 0.0))
     verdict, long = _verdict(costs, loss), list(of_distance(analysis["flows"]))
@@ -136,7 +138,8 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         *of_limiter(path),
         *long,
         *connection_resets(analysis["flows"]),
-        *of_sizes(analysis["flows"]),
+        *unanswered,
+        *_of_mtu(analysis["flows"]),
         *of_nagle(analysis["flows"], total_s),
         *by_share,
         *of_losses(analysis["flows"]),
@@ -151,16 +154,23 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
     If they tell nothing, `reason` says why it is undecided.
     """
     refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
+    refused += icmp.unanswered(analysis["flows"])
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
-    findings = [*refused, *long, *of_sizes(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
+    findings = [*refused, *long, *_of_mtu(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
     if refused:
-        verdict = Cause.HOST
+        verdict = refused[0].cause
     elif long or timeouts:
         verdict = Cause.NETWORK
     else:
         verdict = Cause.UNDECIDED
         findings.insert(0, reason)
     return Diagnosis(verdict, {}, tuple(findings))
+
+
+def _of_mtu(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of a path's MTU: as a router reported it, else as the sizes of lost segments show."""
+    reported = list(icmp.of_mtu(flows))
+    return reported or of_sizes(flows)
 
 
 def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_s: float) -> dict[str, str]:

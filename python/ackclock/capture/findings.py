@@ -279,6 +279,7 @@ def of_stalls(
     flows: Iterable[Mapping[str, Any]],
     stalled_s: Mapping[str, float],
     total_s: float,
+    causes: Mapping[str, Cause],
     path: Mapping[str, Any],
     bloat: float | None,
 ) -> Iterable[Finding]:
@@ -295,7 +296,7 @@ def of_stalls(
             words, then = words.format(end=end), then.format(end=end)
         often = "one stall" if count == 1 else f"{count} stalls"
         sentence = f"{numbers.value(value_s / total_s, 'share')} of the time went into {often}: {words}."
-        cause = cause_on_path(STALLS.get(name, Cause.UNDECIDED), name, path, bloat)
+        cause = cause_on_path(causes.get(name, Cause.UNDECIDED), name, path, bloat)
         evidence = {"class": name, "count": count, "seconds": value_s, "longest_s": longest_s}
         yield Finding(cause, sentence, evidence, value_s / total_s, then, ("stalls", "sequence"))
 

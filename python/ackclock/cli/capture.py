@@ -23,7 +23,7 @@ packet_filter: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option
     metavar="EXPR",
     default="",
     show_default=False,
-    help='Only these packets, in tcpdump syntax: "host 192.0.2.1 and port 443".',
+    help='Only these packets, in tcpdump syntax (pcap-filter): "host 192.0.2.1 and tcp port 443".',
 )
 clock_log: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--clock-log",

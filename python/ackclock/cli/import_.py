@@ -46,4 +46,6 @@ def import_(*, files: Sequence[Path], out: Path, kind: str | None, as_json: bool
         click.echo(json.dumps(metrics, allow_nan=False))
     else:
         result.print_result(data, metrics)
+    for note in data.manifest["imported"].get("notes", ()):
+        click.echo(note, err=True)
     click.echo(f"wrote {out}", err=as_json)

@@ -27,7 +27,7 @@ from ackclock.system.files import readable
 #: Kind for `--kind` → description. Each is a module here.
 KINDS: Mapping[str, str] = {
     "flent": "a data file of flent (.flent.gz)",
-    "iperf3": "what `iperf3 --json` prints",
+    "iperf3": "what `iperf3 --json` or `--json-stream` prints",
     "teacup": "tables of TEACUP (.cwnd, .tcp_rtt, .psiz; web10g.log)",
     "tc": "a log of `tc -s qdisc` with times",
     "ss": "a log of `ss -tin` with times",

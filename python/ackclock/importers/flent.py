@@ -1,13 +1,19 @@
-"""Import data files of flent ("The Data File Format"): a TCP series is a flow, a ping one of datagrams.
+"""Import data files of flent ("The Data File Format"): a TCP series is a flow; a ping, UDP or VoIP one of datagrams.
 
-A series has its values at the common `x_values`, in Mbit/s or ms; what is drawn of others (sums, means, totals) is left
-out, since the metrics take it themselves. `NAME::tcp_cwnd` and `NAME::tcp_rtt`, which flent samples with ss, are the
-window (segments) and the smoothed RTT (ms) of the flow NAME. Our reading: a rate holds from one instant to the next, so
-the bytes are its integral; the RTTs that pings measured are the samples of their own flow, of no TCP's.
+A series has its values at the common `x_values`, in Mbit/s, kbit/s (VoIP) or ms; what is drawn of others (sums, means,
+totals) is left out, since the metrics take it themselves. `NAME::tcp_cwnd` and `NAME::tcp_rtt`, which flent samples
+with ss, are the window (segments) and the smoothed RTT (ms) of the flow NAME. Our reading:
+
+- A rate holds from the instant before to its own, so the bytes are its integral.
+- The goodput of a flow is flent's own mean, that of its statistics (`flent -f stats`): over the values of its series
+  that are neither null nor 0. What is measured is the time in which TCP series have values, as in flent's plots
+  (`cutoff`): pings go on for some seconds before and after.
+- The RTTs that pings measured are samples of their own flow. VoIP's delay is one-way, by two clocks, and left out.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -18,12 +24,14 @@ from ackclock.importers.text import Text, Value
 from ackclock.partial_plan import LONGEST_S
 from ackclock.system.files import printable, readable
 
-#: Names of series: those of TCP flows, those of pings, and what is computed of others.
+#: Names of series: those of TCP flows, of pings, of other datagrams with their rates, and what is computed of others.
 _TCP, _PING = re.compile(r"(TCP|HTTP) (upload|download)\b.*"), re.compile(r"Ping \(ms\).*")
+_UDP, _VOIP = re.compile(r"UDP (upload|download|flood)\b.*"), re.compile(r"VoIP\b.*")
 _COMPUTED = re.compile(r".*\b(sum|avg|totals?|mean|max|min|fairness)$")
 
 #: Suffixes of a flow's further series.
 _CWND, _RTT = "::tcp_cwnd", "::tcp_rtt"
+_BITRATE, _LOSS = "::bitrate", "::loss"
 
 #: Versions of the format that are known: 1 had no number.
 VERSIONS = (None, 1, 2, 3, 4)
@@ -45,10 +53,50 @@ def _run(given: Text) -> Run:
         document["version"].wrong(f"a version up to {VERSIONS[-1]}")
     about, series = document["metadata"], document["results"].table
     times_s = _times_s(given, document["x_values"])
-    flows = [flow for name, values in series.items() if (flow := _flow(name, values, series, times_s, about))]
+    names = dict.fromkeys(_owner(name) for name in series)
+    flows = {name: flow for name in names if (flow := _flow(name, series, times_s, about))}
     if not flows:
         raise _no_flows(given, about, series)
-    return Run(flows, name=" ".join(filter(None, (about["NAME"].text(), about["TITLE"].text()))) or None)
+    tcp = [flow for name, flow in flows.items() if _is_tcp(name)]
+    return Run(
+        list(flows.values()),
+        name=" ".join(filter(None, (about["NAME"].text(), about["TITLE"].text()))) or None,
+        loaded_s=(min(map(_start_s, tcp)), max(map(_end_s, tcp))) if tcp else None,
+        metrics=_metrics(flows, {name: _own_mean_bps(name, series, times_s) for name in flows if not _is_ping(name)}),
+    )
+
+
+def _start_s(flow: Flow) -> float:
+    return flow.start_s or 0.0
+
+
+def _end_s(flow: Flow) -> float:
+    return flow.end_s or 0.0
+
+
+def _owner(name: str) -> str:
+    """Return the series to which a further series of a VoIP flow belongs; other names are their own."""
+    return name.partition("::")[0] if _VOIP.fullmatch(name) else name
+
+
+def _own_mean_bps(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> float:
+    """Return flent's mean of a series of rates: over its values that are neither null nor 0."""
+    values = [rate for _, rate in _rates_bps(name, series, times_s) if rate]
+    return math.fsum(values) / len(values) if values else 0.0
+
+
+def _metrics(flows: Mapping[str, Flow], rates_bps: Mapping[str, float]) -> dict[str, float | list[float]]:
+    """Return the goodputs: of all TCP flows, of each, of each direction if there are both, and of UDP."""
+    tcp = {name: rate for name, rate in rates_bps.items() if _is_tcp(name)}
+    udp = [rate for name, rate in rates_bps.items() if name not in tcp]
+    result: dict[str, float | list[float]] = {"udp_goodput_bps": math.fsum(udp)} if udp else {}
+    if tcp:
+        result |= {"goodput_bps": math.fsum(tcp.values()), "goodput_flow_bps": list(tcp.values())}
+    directions = {flows[name].direction for name in tcp}
+    for direction in ("up", "down") if len(directions) > 1 else ():
+        own = [rate for name, rate in tcp.items() if flows[name].direction == direction]
+        result[f"goodput_{direction}_bps"] = math.fsum(own)
+    return result
 
 
 def _times_s(given: Text, values: Value) -> list[float]:
@@ -65,34 +113,61 @@ def _no_flows(given: Text, about: Value, series: Mapping[str, Value]) -> InputEr
     return InputError(f"{readable(given.path)}: results: found {printable(result)}; expected {expected}")
 
 
-def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
-    """Return the flow of a series; None for a series that is no flow."""
-    if not _is_flow(name) or not (valid := _valued(values, times_s)):
+def _flow(name: str, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
+    """Return the flow of a series; None for a series that is no flow, or has no values."""
+    if not _is_flow(name) or not (samples := _samples(name, series, times_s)):
         return None
-    if _is_ping(name):
-        samples = [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in valid]
-    else:
-        samples = _tcp_samples(valid, _of_socket(name, series, times_s))
+    is_down = "download" in name
     near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
-    source, destination = (far, near) if "download" in name else (near, far)
     return Flow(
         group=printable(name),
+        direction=None if _is_ping(name) else "down" if is_down else "up",
         samples=samples,
-        congestion=DATAGRAMS if _is_ping(name) else _congestion(about, name),
-        source=source,
-        destination=destination,
+        congestion=_congestion(about, name) if _is_tcp(name) else DATAGRAMS,
+        source=far if is_down else near,
+        destination=near if is_down else far,
         start_s=samples[0].time_s,
         end_s=samples[-1].time_s,
+        counts={} if _is_tcp(name) or _is_ping(name) else _counts(name, samples, series, times_s),
     )
+
+
+def _samples(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> list[FlowSample]:
+    if _is_ping(name):
+        return [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in _valued(series[name], times_s)]
+    return _rate_samples(_rates_bps(name, series, times_s), times_s, _of_socket(name, series, times_s))
+
+
+def _rates_bps(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the rates of a series, which is in Mbit/s, of VoIP in kbit/s and perhaps a further series."""
+    is_voip = _VOIP.fullmatch(name) is not None
+    values = series.get(name + _BITRATE if is_voip else name) or series.get(name)
+    scale = 1e3 if is_voip else 1e6
+    return [(at_s, scale * rate) for at_s, rate in _valued(values, times_s)] if values else []
 
 
 def _is_ping(name: str) -> bool:
     return _PING.fullmatch(name) is not None
 
 
+def _is_tcp(name: str) -> bool:
+    return _TCP.fullmatch(name) is not None and not _COMPUTED.fullmatch(name) and "::tcp_" not in name
+
+
 def _is_flow(name: str) -> bool:
-    is_own = _TCP.fullmatch(name) is not None or _is_ping(name)
-    return is_own and not _COMPUTED.fullmatch(name) and "::tcp_" not in name
+    is_datagrams = any(kind.fullmatch(name) for kind in (_PING, _UDP, _VOIP)) and not _COMPUTED.fullmatch(name)
+    return _is_tcp(name) or is_datagrams
+
+
+def _counts(
+    name: str, samples: Sequence[FlowSample], series: Mapping[str, Value], times_s: Sequence[float]
+) -> dict[str, float | None]:
+    """Return what arrived of datagrams with a rate, and of VoIP what was lost."""
+    lost = _valued(series[name + _LOSS], times_s) if name + _LOSS in series else None
+    return {
+        "delivered_bytes": samples[-1].delivered_bytes,
+        "dropped_packets": None if lost is None else math.fsum(count for _, count in lost),
+    }
 
 
 def _of_socket(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> dict[str, dict[float, float]]:
@@ -108,20 +183,25 @@ def _valued(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]
     return [(at_s, value) for at_s, value in result if value is not None]
 
 
-def _tcp_samples(
-    rates_mbps: Sequence[tuple[float, float]], more: Mapping[str, Mapping[float, float]]
+def _rate_samples(
+    rates_bps: Sequence[tuple[float, float]], times_s: Sequence[float], more: Mapping[str, Mapping[float, float]]
 ) -> list[FlowSample]:
+    """Return samples of the bytes delivered, from the instant before the first rate, and of what ss reported."""
+    if not rates_bps:
+        return []
+    first = times_s.index(rates_bps[0][0])
+    rates_bps = [*([(times_s[first - 1], 0.0)] if first > 0 else []), *rates_bps]
     cwnd, rtt_ms = more.get(_CWND, {}), more.get(_RTT, {})
     return [
         FlowSample(at_s, cwnd=cwnd.get(at_s), srtt_s=seconds(rtt_ms.get(at_s)), delivered_bytes=total)
-        for (at_s, _), total in zip(rates_mbps, _delivered_bytes(rates_mbps), strict=True)
+        for (at_s, _), total in zip(rates_bps, _delivered_bytes(rates_bps), strict=True)
     ]
 
 
-def _delivered_bytes(rates_mbps: Sequence[tuple[float, float]]) -> Iterator[float]:
+def _delivered_bytes(rates_bps: Sequence[tuple[float, float]]) -> Iterator[float]:
     """Integrate a rate, which is unknown before its first instant."""
-    steps = pairwise([rates_mbps[0], *rates_mbps])
-    return accumulate(mbps * 1e6 / 8 * min(at_s - before_s, LONGEST_S) for (before_s, _), (at_s, mbps) in steps)
+    steps = pairwise([rates_bps[0], *rates_bps])
+    return accumulate(bps / 8 * min(at_s - before_s, LONGEST_S) for (before_s, _), (at_s, bps) in steps)
 
 
 def _congestion(about: Value, name: str) -> str:

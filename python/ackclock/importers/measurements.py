@@ -51,9 +51,13 @@ Sample = TypeVar("Sample", FlowSample, QueueSample)
 
 @dataclass(frozen=True)
 class Flow:
-    """A transfer. `group` names it and those like it; `counts` are columns of `flows`."""
+    """A transfer. `group` names it and those like it; `counts` are columns of `flows`.
+
+    `direction` is "up" or "down", as the measuring host sees the data.
+    """
 
     group: str
+    direction: str | None = None
     samples: Sequence[FlowSample] = ()
     congestion: str = UNKNOWN
     source: str | None = None
@@ -76,12 +80,19 @@ class Queue:
 
 @dataclass(frozen=True)
 class Run:
-    """One measurement. `began_s` is its time 0 in seconds since 1970, if that is known."""
+    """One measurement. `began_s` is its time 0 in seconds since 1970, if that is known.
+
+    `loaded_s` is the part in which data flowed, if that is less than the whole; `metrics` are those that the program
+    itself computed; `notes` are warnings.
+    """
 
     flows: Sequence[Flow] = ()
     queues: Sequence[Queue] = ()
     began_s: float | None = None
     name: str | None = None
+    loaded_s: tuple[float, float] | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def seconds(ms: float | None) -> float | None:
@@ -102,10 +113,12 @@ def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: st
     groups = list(dict.fromkeys(flow.group for run in runs for flow in run.flows))
     queues = {queue.name: queue for run in runs for queue in run.queues}
     plan = _plan(runs, groups, queues.values(), printable(PurePath(files[0]["path"]).name))
-    imported = {"files": list(files), "began_s": [run.began_s for run in runs]}
+    notes = [note for run in runs for note in run.notes]
+    imported = {"files": list(files), "began_s": [run.began_s for run in runs], **({"notes": notes} if notes else {})}
+    numbered = [{"run": number, **({"metrics": run.metrics} if run.metrics else {})} for number, run in enumerate(runs)]
     about = {
         "ackclock": _core.version,
-        "runs": [{"run": number} for number in range(len(runs))],
+        "runs": numbered,
         **({"command": command} if command else {}),
         "plan": plan,
         "imported": imported,
@@ -125,7 +138,7 @@ def _of_run(number: int, tables: Mapping[str, Mapping[str, Column]], about: Mapp
     spool = Spool(run=number)
     for table, columns in tables.items():
         spool.append(table, columns)
-    return spool.dataset({**about, "runs": [{"run": number}]})
+    return spool.dataset({**about, "runs": [about["runs"][number]]})
 
 
 def _later(run: Run, by_s: float) -> Run:
@@ -154,7 +167,23 @@ def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], d
         }
         for queue in queues
     ]
-    return {"name": name, "links": links, "groups": [{"label": label} for label in groups]}
+    known = {"name": name, "links": links, "groups": [_group(runs, label) for label in groups]}
+    return {**known, **_measured_part(runs)}
+
+
+def _group(runs: Sequence[Run], label: str) -> dict[str, Any]:
+    directions = {flow.direction for run in runs for flow in run.flows if flow.group == label}
+    known = directions.pop() if len(directions) == 1 else None
+    return {"label": label, **({"direction": known} if known else {})}
+
+
+def _measured_part(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the part of the time in which data flowed in all runs, as a plan has it; nothing if that is unknown."""
+    parts = [run.loaded_s for run in runs if run.loaded_s]
+    if len(parts) < len(runs):
+        return {}
+    begin_s, end_s = max(begin_s for begin_s, _ in parts), min(end_s for _, end_s in parts)
+    return {"warmup_s": begin_s, "duration_s": end_s} if begin_s < end_s else {}
 
 
 def _tables(run: Run, groups: Sequence[str], queues: Sequence[str]) -> dict[str, dict[str, Column]]:

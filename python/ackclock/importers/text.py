@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -26,6 +27,12 @@ GREATEST = 2.0**53
 
 _GZIP = b"\x1f\x8b"
 
+#: Beginning of a pointer that Git LFS has instead of a large file (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+#: Beginning of a stream of events.
+_EVENT = re.compile(r'\s*\{\s*"event"\s*:')
+
 
 @dataclass(frozen=True)
 class Text:
@@ -42,12 +49,39 @@ class Text:
     @property
     def description(self) -> str:
         """Return a short description for a message."""
-        return "an empty file" if not self.text.strip() else "JSON of another program" if self.is_json else "other text"
+        if not self.text.strip():
+            return "an empty file"
+        return "JSON of another program" if self.is_json or self.is_event_stream else "other text"
 
     @property
     def is_json(self) -> bool:
-        """Return True if the text may be a JSON object."""
-        return self.text.lstrip()[:1] == "{"
+        """Return True if the text may be one JSON object."""
+        return self.text.lstrip()[:1] == "{" and not self.is_event_stream
+
+    @property
+    def is_event_stream(self) -> bool:
+        """Return True if the text may be JSON objects that are events, one after the other."""
+        return _EVENT.match(self.text) is not None
+
+    def events(self) -> tuple[list[dict[str, Any]], bool]:
+        """Return the JSON objects of an event stream, and True if the last one is complete.
+
+        Raises `InputError` for what is broken before the last line.
+        """
+        found: list[dict[str, Any]] = []
+        decoder, place = json.JSONDecoder(), 0
+        while place < len(self.text.rstrip()):
+            place += len(self.text[place:]) - len(self.text[place:].lstrip())
+            try:
+                value, place = decoder.raw_decode(self.text, place)
+            except (RecursionError, ValueError) as error:
+                if "\n" not in self.text[place:].strip():
+                    return found, False
+                self.wrong(self.text.count("\n", 0, place) + 1, f"broken JSON ({error})", "an event on each line")
+            if not isinstance(value, dict):
+                self.wrong(self.text.count("\n", 0, place) + 1, "JSON that is no table", "an event on each line")
+            found.append(value)
+        return found, True
 
     @cached_property
     def json(self) -> Value:
@@ -146,12 +180,17 @@ class Value:
 def read(path: Path) -> Text:
     """Return a file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
     content = files.read_bytes(path, LONGEST)
+    if content.startswith(_LFS_POINTER):
+        result = "a Git LFS pointer instead of the file (`git lfs pull` fetches it)"
+        raise InputError(f"{readable(path)}: found {result}; expected measurements")
     return Text(path, _decoded(path, _decompressed(path, content) if content.startswith(_GZIP) else content))
 
 
 def _decoded(path: Path, content: bytes) -> str:
+    """Decode UTF-8, or UTF-16 with a byte order mark, as PowerShell's `>` writes it."""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         result = f"byte {error.start}, which is no text"
         raise InputError(f"{readable(path)}: found {result}; expected measurements") from None

@@ -37,6 +37,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, several
 from ackclock.metrics import (
     completion,
+    datagrams,
     delay,
     dynamics,
     epoch,
@@ -96,6 +97,7 @@ FAMILIES = (
     throughput,
     fairness,
     loss,
+    datagrams,
     delay,
     one_way,
     epoch,

@@ -6,21 +6,28 @@ import numpy as np
 
 from ackclock.errors import InputError
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, RunView
+from ackclock.metrics.view import Array, Rows, RunView
 
 
 def rtt_mean_s(view: RunView) -> float | None:
     """Mean of the flows' smoothed round-trip times.
 
     The senders' srtt (RFC 6298 section 2), sampled at the recording interval in the measured part, all flows and
-    instants alike. Source: RFC 5166 (delay).
+    instants alike. Without any, as in measurements by flent, the round-trip times of pings in the measured part.
+    Source: RFC 5166 (delay).
     """
-    return view.measured("flow_samples").mean("srtt_s")
+    return round_trips(view).mean("srtt_s")
 
 
 def rtt_p95_s(view: RunView) -> float | None:
     """95th percentile of the same smoothed round-trip times. Source: RFC 5166 (delay)."""
-    return view.measured("flow_samples").quantile("srtt_s", 0.95)
+    return round_trips(view).quantile("srtt_s", 0.95)
+
+
+def round_trips(view: RunView) -> Rows:
+    """Return the samples whose `srtt_s` are the round-trip times: the TCP flows', else those of pings."""
+    rows = view.measured("flow_samples")
+    return rows if rows.count("srtt_s") else view.pings
 
 
 def queue_delay_mean_s(view: RunView) -> float | None:

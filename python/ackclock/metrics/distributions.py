@@ -82,8 +82,8 @@ def windows(view: RunView) -> tuple[Array, Array]:
 
 
 def rtts(view: RunView) -> tuple[Array, Array]:
-    """Return the distribution of the flows' sampled smoothed RTTs (s)."""
-    return empirical(view.measured("flow_samples")["srtt_s"])
+    """Return the distribution of the sampled round-trip times (s), as `rtt_mean_s` takes them."""
+    return empirical(delay.round_trips(view)["srtt_s"])
 
 
 def queue_delays(view: RunView) -> tuple[Array, Array]:

@@ -26,9 +26,12 @@ MORE = (
     "throughput_bps",
     "efficiency",
     "goodput_bps",
+    "goodput_down_bps",
     "goodput_flow_bps",
+    "goodput_up_bps",
     "jain",
     "max_min_fairness",
+    "udp_goodput_bps",
 )
 LESS = (
     "fct_",
@@ -46,6 +49,7 @@ LESS = (
     "slowdown_",
     "syn_retransmission_",
     "timeouts",
+    "udp_loss_rate",
     "unfinished",
 )
 

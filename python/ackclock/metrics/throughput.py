@@ -79,6 +79,33 @@ def goodput_bps(view: RunView) -> float | None:
     return sum(sums) if sums else None
 
 
+def goodput_up_bps(view: RunView) -> float | None:
+    """Goodput of the flows that the measuring host sends; null unless others go in the other direction.
+
+    Of imports, in which one host measures both. Source: RFC 5166 (throughput).
+    """
+    return _goodput_of(view, "up")
+
+
+def goodput_down_bps(view: RunView) -> float | None:
+    """Goodput of the flows that the measuring host receives; null unless others go in the other direction.
+
+    Of imports, in which one host measures both. Source: RFC 5166 (throughput).
+    """
+    return _goodput_of(view, "down")
+
+
+def _goodput_of(view: RunView, direction: str) -> float | None:
+    """Return the sum of the goodputs of the groups of one direction."""
+    directions = np.array([group.direction or "" for group in view.plan.groups])
+    rates = flow_rates_bps(view) if {"up", "down"} <= set(directions) else None
+    if rates is None:
+        return None
+    flows = view.rows("flows")
+    chosen = flows["flow"][np.isin(flows["group"], np.flatnonzero(directions == direction))]
+    return float(rates[np.isin(present_flows(view), chosen)].sum())
+
+
 def cwnd_mean(view: RunView) -> float | None:
     """Mean congestion window in segments.
 
@@ -238,6 +265,8 @@ METRICS = (
     Metric("throughput_bps", "bit/s", "Throughput at the bottleneck", throughput_bps),
     Metric("efficiency", "share", "Efficiency", efficiency),
     Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps, ranks=(2, 2, 3, 3), short="goodput"),
+    Metric("goodput_up_bps", "bit/s", "Goodput upstream", goodput_up_bps, ranks=(2,)),
+    Metric("goodput_down_bps", "bit/s", "Goodput downstream", goodput_down_bps, ranks=(2,)),
     Metric("goodput_flow_bps", "bit/s", "Goodput of each flow", goodput_flow_bps, per_flow=True),
     Metric("cwnd_mean", "segments", "Mean congestion window", cwnd_mean),
     Metric("cwnd_flow", "segments", "Mean congestion window of each flow", cwnd_flow, per_flow=True),

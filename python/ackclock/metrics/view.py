@@ -313,6 +313,13 @@ class RunView:
         udp = Choice(("flow",), lambda block: np.isin(block["flow"], others))
         return Rows(self._pieces("flow_samples"), udp).between(-np.inf, self.duration_s).frame()
 
+    @cached_property
+    def pings(self) -> Rows:
+        """Return the samples of the UDP flows in the measured part: of imports, the round trips of pings."""
+        others = self._datagrams["flow"]
+        udp = Choice(("flow",), lambda block: np.isin(block["flow"], others))
+        return Rows(self._pieces("flow_samples"), udp).between(self.warmup_s, self.duration_s)
+
     @property
     def measured_samples(self) -> pl.DataFrame:
         """Return flow samples of the measured part."""

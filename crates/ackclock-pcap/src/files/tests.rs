@@ -121,7 +121,7 @@ fn unreadable_files_are_reported_and_the_others_are_read() {
     assert!(reason(1).starts_with("packet 2 breaks off"));
     assert!(reason(2).starts_with("found a file that begins with"));
     assert!(reason(3).starts_with(
-        "found only packets of link type 127 (802.11 with radiotap); expected Ethernet"
+        "found only packets of link type 127 (LINKTYPE_IEEE802_11_RADIOTAP, 802.11 with radiotap); expected Ethernet"
     ));
 }
 

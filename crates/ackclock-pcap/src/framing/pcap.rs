@@ -11,7 +11,11 @@ const HEADER_BYTES: usize = 24;
 const FIELDS_BYTES: usize = 16;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// Other kinds of files that are handed over as captures, by their first bytes.
-const FOREIGN: [(&[u8], &str); 8] = [
+const FOREIGN: [(&[u8], &str); 9] = [
+    (
+        b"version https://git-lfs",
+        "a Git LFS pointer instead of the file (`git lfs pull` fetches it)",
+    ),
     (b"snoop\0\0\0", "a snoop file (Solaris)"),
     (b"GMBU", "a file of Microsoft Network Monitor"),
     (b"RTSS", "a file of Microsoft Network Monitor 1"),

@@ -378,7 +378,8 @@ fn checksums_are_judged() {
 fn frames_without_a_segment_have_a_reason() {
     assert_eq!(of(147, &[]), Err(Skipped::LinkType));
     assert_eq!(of(1, &ethernet(0x0806, &[0; 28])), Err(Skipped::NotIp));
-    assert_eq!(of(101, &v4(1, 0, &[0; 8])), Err(Skipped::NotTcp));
+    assert_eq!(of(101, &v4(1, 0, &[0; 8])), Err(Skipped::Icmp));
+    assert_eq!(of(101, &v4(17, 0, &[0; 8])), Err(Skipped::NotTcp));
     let mut short = tcp4();
     short[32] = 0x40;
     assert_eq!(of(101, &short), Err(Skipped::Malformed));
