@@ -86,7 +86,7 @@ REASONS_6 = [
     [((CLIENT, SERVER, ROUTER), reason) for reason in REASONS]
     + [((CLIENT_6, SERVER_6, ROUTER_6), reason) for reason in REASONS_6],
 )
-def test_an_error_explains_a_handshake_without_an_answer(tmp_path, ends, reason, times_s):
+def test_icmp_errors_explain_failed_handshakes(tmp_path, ends, reason, times_s):
     client, server, router = ends
     kind, code, name, verdict = reason
     packets = []
@@ -152,7 +152,7 @@ def test_errors_about_other_packets_are_no_evidence(tmp_path):
     assert [flow["icmp"] for flow in analysis["flows"]] == [[]]
 
 
-def test_several_files_count_each_error_once(tmp_path):
+def test_errors_in_several_files_are_not_counted_twice(tmp_path):
     syn = tcp(CLIENT, SERVER, SYN)
     packets = [(float(at_s), syn) for at_s in range(2)] + [(1.5, error(ROUTER, syn, 3, 1)), (2.0, syn)]
     (tmp_path / "one").mkdir()
