@@ -42,8 +42,8 @@ VERDICT = """
 The time of the flows is divided among causes by this evidence:
 
 - **The handshake**: SYNs that were retransmitted, never answered, or answered by a reset. A SYN that was sent once and
-  answered late tells of a long path: from 0.5 s on that is the verdict, if nothing else is. ICMP errors say why there is
-  no answer: the host refused a port that is unreachable; other reasons are the network's.
+  answered late tells of a long path: from 0.5 s on that is the verdict, if nothing else is. ICMP errors say why there
+  is no answer: the host refused a port that is unreachable; other reasons are the network's.
 - **The capture**: data segments that it lacks although they arrived; a clock that was set back; segments that it
   contains twice (the same IP identification), which are ignored.
 - **The receiver**: a window that is closed, or has no room for another segment. A pure ACK that opens the window ends a
@@ -52,9 +52,9 @@ The time of the flows is divided among causes by this evidence:
   has not grown for eight round trips, though nothing was lost, no queue stays and the link has room.
 - **The application**, and whose: the pipe runs empty before more is sent, or flights end in a segment that is not full.
   Small segments that wait for delayed ACKs are counted (Nagle's algorithm).
-- **The path**: losses, sizes that never arrive (MTU; its number and the router if ICMP reports them), policers and shapers, a queue and its rate. Flows share a link
-  only with others in the capture. A queue in front of a link that one flow fills is its verdict from three times the
-  shortest round trip on.
+- **The path**: losses, sizes that never arrive (MTU; its number and the router if ICMP reports them), policers and
+  shapers, a queue and its rate. Flows share a link only with others in the capture. A queue in front of a link that one
+  flow fills is its verdict from three times the shortest round trip on.
 
 The verdict is the cause with the most time, apart from the path at full speed, if that is at least 5 % and a quarter of
 the time that the path took at full speed; else nothing stands out. It is the capture if that lacks a tenth of the data
