@@ -43,6 +43,6 @@ def test_the_goodput_is_a_send_buffer_per_round_trip():
     ("flows", "what"),
     [(READER, "slow readers (slow_reader)"), (BUFFER, "limited send buffers (tcp.send_buffer)")],
 )
-def test_engines_without_them_say_so(name, flows, what):
+def test_other_engines_report_them_as_unsupported(name, flows, what):
     reasons = engines.unsupported(engines.engine(name), ac.loads(TEXT + flows).plan())
     assert any(what in str(reason) for reason in reasons)

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_ends_and_comes_again() {
+    fn pauses_repeat() {
         let times = [99, 100, 149, 150, 320].map(ms);
         let once = times.map(|time| pause(None).end(time));
         assert_eq!(once, [99, 150, 150, 150, 320].map(ms));

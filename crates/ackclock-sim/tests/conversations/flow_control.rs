@@ -133,7 +133,7 @@ fn data_lost_before_a_closed_window_are_retransmitted() {
 // ---- window updates and silly windows ----
 
 #[test]
-fn small_reads_open_the_window_by_whole_segments() {
+fn the_window_grows_in_whole_segments() {
     // RFC 9293 section 3.8.6.2.2: four reads of 250 bytes make room for one segment.
     let flow = read_by(reading(1000.0, 250), flow(buffer(4)));
     let mut tcp = Conversation::new(&flow, ms(50));
@@ -216,7 +216,7 @@ fn a_window_that_was_overtaken_does_not_close() {
 // ---- the end ----
 
 #[test]
-fn the_fin_is_acknowledged_at_once_and_returned_when_all_is_read() {
+fn a_fin_closes_after_the_last_read() {
     let flow = read_by(reading(10_000.0, 1000), transfer(buffer(4), 3));
     let mut tcp = Conversation::new(&flow, ms(50));
     assert_reads(
