@@ -111,7 +111,7 @@ def test_what_does_the_same_is_reported_with_the_name(result, pcap):
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 
-#: A flow without timestamps whose windows are shorter than a round trip: silences separate them.
+#: A flow without timestamps whose windows are shorter than a round trip: pauses separate them.
 BARE = """\
 name = "bare"
 duration = "30s"

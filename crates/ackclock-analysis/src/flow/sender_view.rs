@@ -95,7 +95,7 @@ pub struct SenderView {
     pub receiver_side_rtt: RttStats,
     /// From the vantage point to the sender and back.
     pub sender_side_rtt: RttStats,
-    /// How soon data follow acknowledgements.
+    /// Times from acknowledgements to the data that follow them.
     pub ack_responses: AckResponses,
     /// The delay between sender and vantage point, which grows with a queue.
     pub queue_delay: WindowedMin,

@@ -1,7 +1,7 @@
 //! Detection of the vantage point from the round-trip times to both ends.
 //!
 //! The round trip to the sender is that of the handshake or of timestamps. A capture that begins later, of hosts without
-//! timestamps, has neither; there data that follow an acknowledgement at once, after a silence, show the sender's own
+//! timestamps, has neither; there data that follow an acknowledgement at once, after a pause, show the sender's own
 //! host ([`AckResponses`]).
 
 use super::rtt::{RttEstimator, RttStats};
@@ -18,17 +18,17 @@ const ENOUGH: u64 = 16;
 const QUEUE: f64 = 0.1;
 const TICKS_NS: i64 = 2_000_000;
 
-/// Shortest silence before an acknowledgement whose response is timed: far above what a host takes to respond.
-const SILENCE_NS: i64 = 1_000_000;
-/// A response is prompt if the silence before the acknowledgement was so many times as long: data that pass at times of
+/// Shortest pause before an acknowledgement whose response is timed: far above what a host takes to respond.
+const MIN_PAUSE_NS: i64 = 1_000_000;
+/// A response is prompt if the pause before the acknowledgement was so many times as long: data that pass at times of
 /// their own follow so soon once in sixteen times.
 const PROMPTNESS: i64 = 16;
 
-/// Times from acknowledgements that end a silence to the first data after them.
+/// Times from acknowledgements that end a pause to the first data after them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckResponses {
-    /// The silence before the last acknowledgement, until data follow.
-    silence_ns: i64,
+    /// The pause before the last acknowledgement, until data follow.
+    pause_ns: i64,
     responses: u64,
     prompt: u64,
     min_ns: i64,
@@ -37,19 +37,19 @@ pub struct AckResponses {
 impl AckResponses {
     /// An acknowledgement was captured, so long after the last packet of the connection.
     #[inline]
-    pub fn on_ack(&mut self, silence_ns: i64) {
-        self.silence_ns = self.silence_ns.max(silence_ns);
+    pub fn on_ack(&mut self, pause_ns: i64) {
+        self.pause_ns = self.pause_ns.max(pause_ns);
     }
 
     /// Data were captured, so long after the last acknowledgement.
     #[inline]
     pub fn on_data(&mut self, after_ns: i64) {
-        let silence_ns = std::mem::take(&mut self.silence_ns);
-        if silence_ns < SILENCE_NS {
+        let pause_ns = std::mem::take(&mut self.pause_ns);
+        if pause_ns < MIN_PAUSE_NS {
             return;
         }
         self.responses += 1;
-        if after_ns.saturating_mul(PROMPTNESS) < silence_ns {
+        if after_ns.saturating_mul(PROMPTNESS) < pause_ns {
             self.min_ns = if self.prompt == 0 {
                 after_ns
             } else {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(of(20_000_000, 30_000_000), Vantage::Middle);
     }
 
-    /// Data and acknowledgements after silences of 20 ms: each response comes `after_ns(number)` later.
+    /// Data and acknowledgements after pauses of 20 ms: each response comes `after_ns(number)` later.
     fn responses(after_ns: impl Fn(i64) -> i64) -> AckResponses {
         let mut responses = AckResponses::default();
         for number in 0..100 {
@@ -184,10 +184,10 @@ mod tests {
         assert_eq!(between.sender_side_ns(), None);
         let mut dense = AckResponses::default();
         for _ in 0..100 {
-            dense.on_ack(SILENCE_NS / 2);
+            dense.on_ack(MIN_PAUSE_NS / 2);
             dense.on_data(10_000);
         }
-        assert_eq!(dense.sender_side_ns(), None, "no silences");
+        assert_eq!(dense.sender_side_ns(), None, "no pauses");
         let mut few = responses(|_| 50_000);
         few.prompt = ENOUGH - 1;
         assert_eq!(few.sender_side_ns(), None);
