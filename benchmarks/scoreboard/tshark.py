@@ -1,4 +1,4 @@
-"""Transfers that tshark wrote as CSV, as captures: of 48-byte segments, to a receiver that listens at port 5000.
+"""Transfers that tshark wrote as CSV, as captures: to a receiver that listens at port 5000.
 
 The fields have no options. The length of an acknowledgement gives the number of its SACK blocks. Their edges are
 reconstructed: what is sent in order arrives in order, except what was lost, so the receiver's state after each
@@ -20,8 +20,8 @@ import numpy as np
 
 from ackclock.reproductions import pcap
 
-#: Payload of a full segment, and the receiver's port.
-MSS, PORT = 48, 5000
+#: The receiver's port.
+PORT = 5000
 
 #: Bytes of an acknowledgement with timestamps alone; what the option SACK takes, and each of its blocks (RFC 2018).
 PLAIN_BYTES, SACK_BYTES, BLOCK_BYTES = 52, 4, 8
@@ -66,7 +66,27 @@ def write(transfer: Path, capture: Path) -> None:
     """Writes a transfer (`.csv.gz`) as a capture."""
     with gzip.open(transfer, "rt", encoding="utf-8") as file:
         rows = [_row(fields) for fields in csv.DictReader(file) if fields["tcp.seq"]]
-    pcap.write(capture, _records(rows, Arrivals(rows)))
+    pcap.write(capture, _records(rows))
+
+
+def strip(capture: Path, stripped: Path) -> None:
+    """Writes a capture of one connection, from its SYN on, as if only such a table of it were left."""
+    records = pcap.read(capture)
+    first, initial = records[0], {one.source_port: one.sequence for one in records if one.flags & 0x02}
+    rows = []
+    for one in records:
+        ours = one.source_port == first.source_port
+        others = (number for port, number in initial.items() if port != one.source_port)
+        row = Row(
+            time_ns=one.time_ns - first.time_ns,
+            ports=(first.source_port, PORT) if ours else (PORT, first.source_port),
+            length=one.length - pcap.IP,
+            sequence=((one.sequence or 0) - (initial[one.source_port] or 0)) % 2**32,
+            acknowledgement=(one.acknowledgement - (next(others) or 0)) % 2**32 if one.flags & 0x10 else 0,
+            payload=one.payload_bytes,
+        )
+        rows.append(row)
+    pcap.write(stripped, _records(rows))
 
 
 def _row(fields: dict[str, str]) -> Row:
@@ -195,12 +215,14 @@ def _delivery_reports_ns(sent_ns: Sequence[int], samples: Sequence[tuple[int, in
     return list(np.maximum.accumulate(reported_ns))
 
 
-def _records(rows: Sequence[Row], arrivals: Arrivals) -> Iterator[pcap.Record]:
+def _records(rows: Sequence[Row]) -> Iterator[pcap.Record]:
+    arrivals = Arrivals(rows)
+    mss_bytes = max(row.payload for row in rows)
     counts = _counts([row for row in rows if row.is_ack], arrivals)
     for row in rows:
         count = next(counts) if row.is_ack else 0
         blocks = arrivals.blocks(count)[: row.blocks] if row.blocks else []
-        header = _header(row, blocks)
+        header = _header(row, blocks, mss_bytes)
         yield pcap.Record(row.time_ns, len(header) + row.payload, header)
 
 
@@ -250,10 +272,10 @@ def _bursts(answers: Sequence[Row]) -> Iterator[list[Row]]:
         yield burst
 
 
-def _header(row: Row, blocks: Sequence[Span]) -> bytes:
+def _header(row: Row, blocks: Sequence[Span], mss_bytes: int) -> bytes:
     """Return an Ethernet frame's headers; a SYN has the number 0. The window limits no sender."""
     if row.sequence == 0:
-        options = struct.pack(">BBHBBBBBBBB", 2, 4, MSS, 4, 2, 1, 3, 3, 14, 0, 0)
+        options = struct.pack(">BBHBBBBBBBB", 2, 4, mss_bytes, 4, 2, 1, 3, 3, 14, 0, 0)
     elif blocks:
         edges = [edge for block in blocks for edge in block]
         options = struct.pack(f">BBBB{len(edges)}I", 1, 1, 5, 2 + BLOCK_BYTES * len(blocks), *edges)

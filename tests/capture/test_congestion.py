@@ -111,6 +111,15 @@ def test_what_does_the_same_is_reported_with_the_name(result, pcap):
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 
+def test_the_second_candidate_is_reported_if_it_is_probable():
+    ranking = [{"name": name, "probability": p} for name, p in (("cubic", 0.6), ("unknown", 0.2), ("bic", 0.2))]
+    assert congestion.second(ranking) == {"name": "bic", "probability": 0.2}
+    assert congestion.second([{"name": "cubic", "probability": 0.45}, *ranking[1:]])["name"] == "cubic"
+    assert congestion.second(ranking[:2]) is None
+    assert congestion.second([*ranking[:2], {"name": "bic", "probability": 0.05}]) is None
+    assert congestion.second(None) is None
+
+
 #: A flow without timestamps whose windows are shorter than a round trip: pauses separate them.
 BARE = """\
 name = "bare"
