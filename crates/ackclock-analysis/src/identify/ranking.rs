@@ -83,8 +83,6 @@ pub struct Candidate {
     parameters: Value,
     deployed: bool,
     is_model: bool,
-    /// Its bound is so lax that it is believed only where no other fits better.
-    is_lax: bool,
 }
 
 /// The fit of a candidate, driven in one manner.
@@ -128,15 +126,12 @@ impl Candidate {
     /// An unknown name, or parameters that are not those of the algorithm spec.
     pub fn new(name: &str, parameters: &Value, deployed: bool) -> Result<Self, Error> {
         let controller = make(name, parameters, 10)?;
-        let mut candidate = Self {
+        Ok(Self {
             name: name.to_owned(),
             parameters: parameters.clone(),
             deployed,
             is_model: controller.recovery_policy() == RecoveryPolicy::Controller,
-            is_lax: false,
-        };
-        candidate.is_lax = candidate.poor() < POOR;
-        Ok(candidate)
+        })
     }
 
     /// Its name.
@@ -345,7 +340,7 @@ impl<'a> Flow<'a> {
         )
     }
 
-    /// Return the evidence for each candidate. The most promising are evaluated first, those with a lax bound last, so that
+    /// Return the evidence for each candidate. The most promising are evaluated first, models of the path last, so that
     /// the others can be dropped early.
     fn evidences(&self, candidates: &[Candidate], weight: f64) -> (Vec<Evidence>, f64) {
         let makes: Vec<_> = candidates
@@ -357,8 +352,8 @@ impl<'a> Flow<'a> {
         let promise: Vec<f64> = begun.iter_mut().map(|one| self.promise(one)).collect();
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         order.sort_by(|&one, &other| {
-            let lax = candidates[one].is_lax.cmp(&candidates[other].is_lax);
-            lax.then(promise[other].total_cmp(&promise[one]))
+            let models = candidates[one].is_model.cmp(&candidates[other].is_model);
+            models.then(promise[other].total_cmp(&promise[one]))
         });
         let mut matched = vec![Evidence::BLANK; candidates.len()];
         let mut exact = f64::NEG_INFINITY;
@@ -369,13 +364,13 @@ impl<'a> Flow<'a> {
                 continue; // never: each place is there once
             };
             let poor = weight * candidate.poor() - candidate.opening(self) - ROUNDING;
-            let min_log_likelihood = if candidate.is_lax {
+            let min_log_likelihood = if candidate.is_model {
                 poor.max(exact)
             } else {
                 poor.min(exact)
             };
             matched[place] = candidate.evidence(self, &makes[place], begun, min_log_likelihood);
-            if !candidate.is_lax {
+            if !candidate.is_model {
                 exact = exact.max(matched[place].best);
             }
         }
@@ -401,7 +396,7 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     let (evidences, exact) = flow.evidences(candidates, weight);
     let explains = |(place, evidence): (usize, Evidence)| {
         let candidate: &Candidate = &candidates[place];
-        let beaten = candidate.is_lax && evidence.best < exact;
+        let beaten = candidate.is_model && evidence.best < exact;
         let opening = candidate.opening(&flow);
         let explains = evidence.best + opening >= weight * candidate.poor() && !beaten;
         explains.then(|| Explains {

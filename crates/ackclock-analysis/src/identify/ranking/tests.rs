@@ -45,14 +45,6 @@ fn abcc() -> Candidate {
 }
 
 #[test]
-fn abcc_is_not_believed_where_another_fits_better() {
-    let candidates = vec![candidates().swap_remove(0), abcc()];
-    assert!(candidates[1].is_lax && !candidates[0].is_lax);
-    let ranked = rank(&flow_of("reno", 60), &candidates);
-    assert!(ranked.iter().all(|one| one.name != "abcc"), "{ranked:?}");
-}
-
-#[test]
 fn a_window_that_no_candidate_has_is_unknown() {
     let mut window = 10.0;
     let series = flow(60, |sample| {
