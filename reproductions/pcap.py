@@ -62,6 +62,11 @@ class Record:
         return int.from_bytes(self.kept[42:46])
 
     @property
+    def source_port(self) -> int:
+        """Return the port that it comes from."""
+        return int.from_bytes(self.kept[CARRIED : CARRIED + 2])
+
+    @property
     def flags(self) -> int:
         """Return the flags of a segment."""
         return self.kept[47]

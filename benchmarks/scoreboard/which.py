@@ -1,12 +1,18 @@
 """Accuracy of identifying the congestion control algorithm of a captured flow.
 
-    python benchmarks/scoreboard/which.py [--cases N] [--first N] [--since N] [--jobs N] [--csv FOLDER] [--json]
+    python benchmarks/scoreboard/which.py [--cases N] [--first N] [--since N] [--jobs N] [--csv FOLDER]
+                                          [--linux FOLDER] [--json]
 
 First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn (those that the
 engine got later have `--since` cases each), and counts the flows whose window came down three times or more. Where
 several controls do the same over a flow, one is said and the others are told beside it: there the flow's is right too,
 and counted as "the same". `--csv` gives transfers of other kernels besides: a folder of folders with `CONTROL.csv.gz`
-in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right.
+in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right. `--linux` runs each control of
+the guest kernel over slow links with delivery opportunities, as `CONDITIONS` has them, and keeps the captures in that
+folder, half a gigabyte; it takes 20 minutes. Each is also read without its options, as a table of tshark has it.
+
+For each kind of flow a line gives the reliability of the probabilities: of names with a probability in each tenth how
+many there are, their mean probability, and the share that is right.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ import argparse
 import json
 import math
 import random
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -29,6 +36,7 @@ from cases import CONTROLS, control, numbers
 import ackclock as ac
 from ackclock import _core, capture
 from ackclock.capture import congestion
+from ackclock.engines.linux.kernel import cache
 
 #: All that the packet engine has.
 OURS = frozenset(_core.CONGESTION_CONTROLS)
@@ -50,6 +58,16 @@ JUST_THAT = 0.01
 
 #: Bytes of a packet.
 PACKET_BYTES = 1500
+
+#: Links of the guest kernel's transfers: delay of each direction in ms, rate in kbit/s.
+CONDITIONS = ((15, 200), (15, 400), (25, 800), (35, 100), (60, 300))
+
+#: Bytes of a full segment of those, the least that Linux's route metric allows, and of its packet.
+SMALL_MSS, SMALL_BYTES = 76, 128
+
+#: Bytes that pass at an opportunity of mahimahi's. A queue holds as many packets as others of 100 bytes fill in the
+#: delays and 8 ms, as the queues of the transfers in CSV do, by what of a burst is lost.
+OPPORTUNITY_BYTES, QUEUED_BYTES, MORE_QUEUE_MS = 1500, 100, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +111,16 @@ def main() -> None:
     parser.add_argument("--since", type=int, default=20, metavar="N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--csv", type=Path, metavar="FOLDER")
+    parser.add_argument("--linux", type=Path, metavar="FOLDER")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each flow, and nothing else")
     given = parser.parse_args()
     transfers = sorted(given.csv.glob("*/*.csv.gz")) if given.csv else []
     with ProcessPoolExecutor(given.jobs) as pool:
         own = [one for found in pool.map(of_case, numbers(given.first, given.cases, given.since)) for one in found]
         others = list(pool.map(of_csv, transfers))
+    guests = of_guests(given.linux) if given.linux else []
     if given.json:
-        for one in own + others:
+        for one in own + others + guests:
             print(json.dumps(asdict(one)))
         return
     for vantage in VANTAGES:
@@ -110,8 +130,45 @@ def main() -> None:
         _print(f"own flows at the {vantage}", seen)
         wide = [one for one in seen if one.window >= WIDE]
         print(f"  of those whose window reached {WIDE}: {sum(one.right for one in wide)} of {len(wide)} right\n")
-    _print("others' flows, controls that we have", [one for one in others if one.true in OURS])
-    _print("others' flows, controls that we have not", [one for one in others if one.true not in OURS])
+    _print_others("others' flows", others)
+    for vantage in dict.fromkeys(one.vantage for one in guests):
+        _print_others(f"the guest kernel's flows ({vantage})", [one for one in guests if one.vantage == vantage])
+
+
+def _print_others(title: str, named: Sequence[Named]) -> None:
+    """Print the flows of kernels: in total, by condition, and how reliable the probabilities are."""
+    for have, chosen in (
+        ("controls that we have", [one for one in named if one.true in OURS]),
+        ("controls that we have not", [one for one in named if one.true not in OURS]),
+    ):
+        _print(f"{title}, {have}", chosen)
+    for condition in sorted({_condition(one) for one in named}):
+        chosen = [one for one in named if _condition(one) == condition]
+        known, foreign = ([one for one in chosen if (one.true in OURS) == have] for have in (True, False))
+        wrong = sum(not one.right and one.identified != congestion.UNKNOWN for one in known)
+        print(
+            f"{condition:16} {sum(one.right for one in known):3} of {len(known):3} right, {wrong:2} wrong; "
+            f"{sum(one.right for one in foreign):3} of {len(foreign):3} unknown"
+        )
+    _print_reliability(named)
+
+
+def _condition(one: Named) -> str:
+    return one.source.split("/")[0]
+
+
+def _print_reliability(named: Sequence[Named]) -> None:
+    """Print the names by their probability: mean probability, share that is right, number."""
+    tenths: dict[int, list[Named]] = {}
+    for one in named:
+        if one.identified != congestion.UNKNOWN:
+            tenths.setdefault(int(10 * one.ranking[0]["probability"]), []).append(one)
+    bins = (
+        f"{sum(one.ranking[0]['probability'] for one in chosen) / len(chosen):.2f} "
+        f"{sum(one.right for one in chosen) / len(chosen):.2f} ({len(chosen)})"
+        for _, chosen in sorted(tenths.items())
+    )
+    print(f"probability, share right (names): {'; '.join(bins)}\n")
 
 
 def _print(title: str, named: Sequence[Named]) -> None:
@@ -207,11 +264,71 @@ def of_csv(path: Path) -> Named:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "transfer.pcap"
         tshark.write(path, file)
-        flows = capture.read([file]).analysis["flows"]
-    most = max(flows, key=lambda flow: flow["bytes"] or 0)
+        return of_capture(file, path.name.removesuffix(".csv.gz"), f"{path.parent.name}/{path.name}")
+
+
+def of_capture(file: Path, true: str, source: str, vantage: str = VANTAGES[0]) -> Named:
+    """The flow with the most data in a capture."""
+    most = max(capture.read([file]).analysis["flows"], key=lambda flow: flow["bytes"] or 0)
     ranking = most["congestion"]
-    source = f"{path.parent.name}/{path.name}"
-    return Named(path.name.removesuffix(".csv.gz"), congestion.word(ranking), source, ranking or [])
+    return Named(true, congestion.word(ranking), source, ranking or [], vantage)
+
+
+def of_guests(folder: Path) -> list[Named]:
+    """The flows of the guest kernel's transfers, at both ends and without options, one run at a time."""
+    named = []
+    for delay_ms, rate_kbps in CONDITIONS:
+        place = folder / f"{delay_ms}-ms-{rate_kbps}-kbps"
+        place.mkdir(parents=True, exist_ok=True)
+        for kind in cache.chosen().about["congestion"]:
+            files = {vantage: place / f"{kind}-{vantage}.pcap" for vantage in VANTAGES}
+            if not all(file.exists() for file in files.values()):
+                _run_guest(_slow(kind, delay_ms, rate_kbps), files)
+            source = f"{place.name}/{kind}"
+            named += [of_capture(file, kind, source, vantage) for vantage, file in files.items()]
+            with tempfile.TemporaryDirectory() as temporary:
+                bare = Path(temporary) / "bare.pcap"
+                tshark.strip(files[VANTAGES[0]], bare)
+                named.append(of_capture(bare, kind, source, "senders, without options"))
+    return named
+
+
+def _run_guest(text: str, files: dict[str, Path]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        ac.run(ac.loads(text, name="which-guest.toml").plan(), engine="linux", captures=Path(place), jobs=1)
+        for vantage, file in files.items():
+            (made,) = Path(place).glob(f"*-{vantage}.pcap")
+            shutil.copyfile(made, file)
+
+
+def _slow(kind: str, delay_ms: int, rate_kbps: int) -> str:
+    """The scenario of a transfer: both directions have opportunities, at the same times."""
+    opportunities = max(1, 1000 * rate_kbps // (8 * OPPORTUNITY_BYTES))
+    trace = "\n".join(str(round(1000 * number / opportunities)) for number in range(1, opportunities + 1))
+    limit_p = max(2, rate_kbps * (2 * delay_ms + MORE_QUEUE_MS) // (8 * QUEUED_BYTES))
+    link = f'rate = {{ trace = "t" }}, delay = "{delay_ms}ms"'
+    return f"""
+duration = "30s"
+seeds = [1]
+[network]
+topology = "asymmetric"
+frame_overhead = "4B"
+down = {{ {link}, queue = {{ discipline = "pfifo", limit = "{limit_p}p" }} }}
+up = {{ {link}, queue = {{ discipline = "pfifo", limit = "1000p" }} }}
+[tcp]
+mtu = "{SMALL_BYTES}B"
+mss = "{SMALL_MSS}B"
+[[flows]]
+congestion = "{kind}"
+start = "7ms"
+[record]
+pcap = {json.dumps(VANTAGES)}
+interval = "100ms"
+[traces]
+t = '''
+{trace}
+'''
+"""
 
 
 if __name__ == "__main__":

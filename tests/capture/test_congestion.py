@@ -11,6 +11,7 @@ import ackclock
 from ackclock import _core, capture
 from ackclock.capture import candidates, congestion
 from ackclock.cli.program import application
+from ackclock.reproductions import pcap as pcap_files
 
 #: Controls that share a link, the last with a law that no spec has as its default (and which is not, as with β = 0.85,
 #: within 5 % of LINCUBIC's); and a transfer without a loss.
@@ -108,6 +109,55 @@ def test_what_does_the_same_is_reported_with_the_name(result, pcap):
     assert not any("reno" in one["same"] for one in reno)
     assert "reno: indistinguishable from " in CliRunner().invoke(application, ["capture", str(pcap)]).stdout
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
+
+
+def test_the_second_candidate_is_reported_if_it_is_probable():
+    ranking = [{"name": name, "probability": p} for name, p in (("cubic", 0.6), ("unknown", 0.2), ("bic", 0.2))]
+    assert congestion.second(ranking) == {"name": "bic", "probability": 0.2}
+    assert congestion.second([{"name": "cubic", "probability": 0.45}, *ranking[1:]])["name"] == "cubic"
+    assert congestion.second(ranking[:2]) is None
+    assert congestion.second([*ranking[:2], {"name": "bic", "probability": 0.05}]) is None
+    assert congestion.second(None) is None
+
+
+#: A flow without timestamps whose windows are shorter than a round trip: pauses separate them.
+BARE = """\
+name = "bare"
+duration = "30s"
+[network]
+topology = "dumbbell"
+rate = "2Mbit"
+rtt = "60ms"
+queue = { discipline = "pfifo", limit = "8p" }
+[tcp]
+timestamps = false
+[[flows]]
+congestion = "KIND"
+[record]
+pcap = ["senders", "receivers"]
+"""
+
+
+@pytest.mark.parametrize("kind", ["reno", "cubic"])
+@pytest.mark.parametrize("missing", [1, 2, 40])
+def test_a_sender_side_capture_without_the_handshake_identifies_the_cca(kind, missing, tmp_path):
+    """From the SYN/ACK on, from the last ACK on, and from the middle of slow start on."""
+    ackclock.run(ackclock.loads(BARE.replace("KIND", kind)).plan(), captures=tmp_path)
+    (whole,) = tmp_path.glob("*-senders.pcap")
+    later = tmp_path / "later.pcap"
+    pcap_files.write(later, list(pcap_files.read(whole))[missing:])
+    (flow,) = capture.read([later]).analysis["flows"]
+    assert flow["vantage"] == "sender"
+    assert congestion.word(flow["congestion"]) == kind
+
+
+def test_a_receiver_side_capture_without_the_handshake_is_not_the_senders(tmp_path):
+    ackclock.run(ackclock.loads(BARE.replace("KIND", "reno")).plan(), captures=tmp_path)
+    (whole,) = tmp_path.glob("*-receivers.pcap")
+    later = tmp_path / "later.pcap"
+    pcap_files.write(later, list(pcap_files.read(whole))[40:])
+    (flow,) = capture.read([later]).analysis["flows"]
+    assert flow["vantage"] != "sender"
 
 
 def test_what_is_no_candidate_is_rejected(pcap):

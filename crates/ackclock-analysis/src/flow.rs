@@ -232,14 +232,13 @@ impl Connection {
         self.delayed_establishment = first.is_some_and(|first| first != segment.sequence);
         let has_one_transmission = |direction: &Direction| direction.syn_retransmissions == 0;
         if self.directions.iter().all(has_one_transmission) {
-            if let Some(syn_ns) = self.syn_ns {
-                self.side_rtts_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
-                let timestamps = segment
-                    .options
-                    .timestamps
-                    .filter(|_| !self.delayed_establishment);
-                self.handshake_ack = timestamps.map(|known| (known, synack_ns));
-            }
+            let to_server_ns = self.syn_ns.map_or(0, |syn_ns| (synack_ns - syn_ns).max(1));
+            self.side_rtts_ns = [(now_ns - synack_ns).max(1), to_server_ns];
+            let timestamps = segment
+                .options
+                .timestamps
+                .filter(|_| to_server_ns > 0 && !self.delayed_establishment);
+            self.handshake_ack = timestamps.map(|known| (known, synack_ns));
         }
         rows.event(
             now_ns,

@@ -19,6 +19,9 @@ UNKNOWN = "unknown"
 #: A name is listed from this probability on; `UNKNOWN` always is.
 MIN_PROBABILITY = 0.01
 
+#: A second name is reported from this probability on: of the names with at most that one in ten is right, or fewer.
+MIN_SECOND = 0.1
+
 #: A name that is less probable than all others together is not said.
 MARGIN = 0.5
 
@@ -53,3 +56,9 @@ def word(ranking: Ranking | None) -> str:
 def same(ranking: Ranking | None) -> Sequence[str]:
     """Return the CCAs that behaved identically over the flow."""
     return ranking[0]["same"] if ranking and word(ranking) != UNKNOWN else ()
+
+
+def second(ranking: Ranking | None) -> Mapping[str, Any] | None:
+    """Return the next most probable CCA after `word`, with its probability, if it is worth a mention."""
+    others = [one for one in ranking or () if one["name"] not in (UNKNOWN, word(ranking))]
+    return others[0] if others and others[0]["probability"] >= MIN_SECOND else None

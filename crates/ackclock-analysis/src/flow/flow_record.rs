@@ -18,7 +18,8 @@ impl Connection {
             if let Some(mut sender_view) = self.directions[from].sender_view.take() {
                 any = true;
                 sender_view.finish(output);
-                let from_opening = self.directions[from].initial.is_some();
+                let from_opening = self.directions[from].initial.is_some()
+                    || (from == 0 && self.established_ns.is_some());
                 sender_view.finish_trace(from_opening, self.handshake_ns(), output);
                 self.row(from, Some(&sender_view), output);
                 sender_view.shrink(output);

@@ -10,6 +10,7 @@ use super::ranges::Ranges;
 use super::rate_limit::LimitClassifier;
 use super::rtt::{RttEstimator, RttStats, TimestampMatcher, TsvalClock, WindowedMin};
 use super::scoreboard::{Scoreboard, SentRange, State, Transmission, MAX_RANGES};
+use super::vantage::AckResponses;
 use crate::output::{Output, SegmentOutcome, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Fate, RetransmitCause, Vantage};
@@ -96,6 +97,8 @@ pub struct SenderView {
     pub receiver_side_rtt: RttStats,
     /// From the vantage point to the sender and back.
     pub sender_side_rtt: RttStats,
+    /// Times from acknowledgements to the data that follow them.
+    pub ack_responses: AckResponses,
     /// The delay between sender and vantage point, which grows with a queue.
     pub queue_delay: WindowedMin,
     /// The clock of its TSvals.
@@ -181,6 +184,7 @@ impl SenderView {
             rtt_timestamps: RttStats::default(),
             receiver_side_rtt: RttStats::default(),
             sender_side_rtt: RttStats::default(),
+            ack_responses: AckResponses::default(),
             queue_delay: WindowedMin::default(),
             tsval_clock: TsvalClock::default(),
             rtt_estimator: RttEstimator::default(),
@@ -328,6 +332,10 @@ impl SenderView {
     }
 
     fn after_sending(&mut self, now_ns: i64, is_retransmission: bool, output: &mut Output) {
+        if self.vantage == Vantage::Unknown && self.has_acks {
+            self.ack_responses
+                .on_data(now_ns - self.last_ack_captured_ns);
+        }
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;
         self.sent_since_ack += 1;

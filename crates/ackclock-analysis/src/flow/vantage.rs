@@ -1,4 +1,8 @@
 //! Detection of the vantage point from the round-trip times to both ends.
+//!
+//! The round trip to the sender is that of the handshake or of timestamps. A capture that begins later, of hosts without
+//! timestamps, has neither; there data that follow an acknowledgement at once, after a pause, show the sender's own
+//! host ([`AckResponses`]).
 
 use super::rtt::{RttEstimator, RttStats};
 use super::sender_view::SenderView;
@@ -14,8 +18,56 @@ const ENOUGH: u64 = 16;
 const QUEUE: f64 = 0.1;
 const TICKS_NS: i64 = 2_000_000;
 
-/// Find the vantage of a direction. `side_rtts_ns`: the halves of the handshake, to the client and to the server;
-/// `ours`: the packet was sent by the host that captured.
+/// Shortest pause before an acknowledgement whose response is timed: far above what a host takes to respond.
+const MIN_PAUSE_NS: i64 = 1_000_000;
+/// A response is prompt if the pause before the acknowledgement was so many times as long: data that pass at times of
+/// their own follow so soon once in sixteen times.
+const PROMPTNESS: i64 = 16;
+
+/// Times from acknowledgements that end a pause to the first data after them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckResponses {
+    /// The pause before the last acknowledgement, until data follow.
+    pause_ns: i64,
+    responses: u64,
+    prompt: u64,
+    min_ns: i64,
+}
+
+impl AckResponses {
+    /// An acknowledgement was captured, so long after the last packet of the connection.
+    #[inline]
+    pub fn on_ack(&mut self, pause_ns: i64) {
+        self.pause_ns = self.pause_ns.max(pause_ns);
+    }
+
+    /// Data were captured, so long after the last acknowledgement.
+    #[inline]
+    pub fn on_data(&mut self, after_ns: i64) {
+        let pause_ns = std::mem::take(&mut self.pause_ns);
+        if pause_ns < MIN_PAUSE_NS {
+            return;
+        }
+        self.responses += 1;
+        if after_ns.saturating_mul(PROMPTNESS) < pause_ns {
+            self.min_ns = if self.prompt == 0 {
+                after_ns
+            } else {
+                self.min_ns.min(after_ns)
+            };
+            self.prompt += 1;
+        }
+    }
+
+    /// The round-trip time to the sender, if three responses of four are prompt.
+    fn sender_side_ns(&self) -> Option<i64> {
+        let prompt = self.prompt >= ENOUGH && 4 * self.prompt >= 3 * self.responses;
+        prompt.then_some(self.min_ns.max(1))
+    }
+}
+
+/// Find the vantage of a direction. `side_rtts_ns`: the halves of the handshake, to the client and to the server, 0 if not
+/// captured; `ours`: the packet was sent by the host that captured.
 #[inline]
 pub fn classify(sender_view: &mut SenderView, from: usize, side_rtts_ns: [i64; 2], ours: bool) {
     if sender_view.vantage != Vantage::Unknown {
@@ -34,14 +86,19 @@ pub fn classify(sender_view: &mut SenderView, from: usize, side_rtts_ns: [i64; 2
         sender_view.vantage = Vantage::Sender;
     } else if sender_ns > 0 && receiver_ns > 0 {
         set_vantage(sender_view, sender_ns, receiver_ns);
-    } else if sender_view.sender_side_rtt.count >= ENOUGH
-        && sender_view.receiver_side_rtt.count >= ENOUGH
-    {
-        set_vantage(
-            sender_view,
-            sender_view.sender_side_rtt.min_ns.max(1),
-            sender_view.receiver_side_rtt.min_ns.max(1),
-        );
+    } else if sender_view.receiver_side_rtt.count >= ENOUGH {
+        let receiver_ns = sender_view.receiver_side_rtt.min_ns.max(1);
+        let timestamps = sender_view.sender_side_rtt;
+        let responses_ns = sender_view.ack_responses.sender_side_ns();
+        if sender_ns > 0 {
+            set_vantage(sender_view, sender_ns, receiver_ns);
+        } else if timestamps.count >= ENOUGH {
+            set_vantage(sender_view, timestamps.min_ns.max(1), receiver_ns);
+        } else if let Some(sender_ns) =
+            responses_ns.filter(|&ns| of(ns, receiver_ns) == Vantage::Sender)
+        {
+            set_vantage(sender_view, sender_ns, receiver_ns);
+        }
     }
 }
 
@@ -53,6 +110,9 @@ fn set_vantage(sender_view: &mut SenderView, sender_ns: i64, receiver_ns: i64) {
         sender_view.rtt = RttStats::default();
         sender_view.rtt_timestamps = RttStats::default();
         sender_view.rtt_estimator = RttEstimator::default();
+        if let Some(tracer) = &mut sender_view.tracer {
+            tracer.forget_rtts();
+        }
     }
 }
 
@@ -97,5 +157,39 @@ mod tests {
         assert_eq!(of(10_000, 50_000_000), Vantage::Sender);
         assert_eq!(of(50_000_000, 100_000), Vantage::Receiver);
         assert_eq!(of(20_000_000, 30_000_000), Vantage::Middle);
+    }
+
+    /// Data and acknowledgements after pauses of 20 ms: each response comes `after_ns(number)` later.
+    fn responses(after_ns: impl Fn(i64) -> i64) -> AckResponses {
+        let mut responses = AckResponses::default();
+        for number in 0..100 {
+            responses.on_ack(20_000_000);
+            responses.on_data(after_ns(number));
+        }
+        responses
+    }
+
+    #[test]
+    fn prompt_responses_show_the_sender() {
+        let host = responses(|number| 20_000 + 100 * number);
+        assert_eq!(host.sender_side_ns(), Some(20_000));
+        // An application writes at times of its own in a quarter of the cases.
+        let idle = responses(|number| if number % 4 == 0 { 9_000_000 } else { 30_000 });
+        assert_eq!(idle.sender_side_ns(), Some(30_000));
+    }
+
+    #[test]
+    fn data_at_times_of_their_own_show_no_sender() {
+        let between = responses(|number| number * 200_000);
+        assert_eq!(between.sender_side_ns(), None);
+        let mut dense = AckResponses::default();
+        for _ in 0..100 {
+            dense.on_ack(MIN_PAUSE_NS / 2);
+            dense.on_data(10_000);
+        }
+        assert_eq!(dense.sender_side_ns(), None, "no pauses");
+        let mut few = responses(|_| 50_000);
+        few.prompt = ENOUGH - 1;
+        assert_eq!(few.sender_side_ns(), None);
     }
 }

@@ -107,9 +107,12 @@ def _endpoints(flow: Mapping[str, Any]) -> str:
 
 
 def _equivalents(ranking: congestion.Ranking | None) -> str:
-    """Return a sentence on the CCAs that are indistinguishable from the most probable one, if any."""
+    """Return a sentence on the CCAs that the flow may have used instead of the most probable one, if any."""
     others = " or ".join(congestion.same(ranking))
-    return f"{congestion.word(ranking)}: indistinguishable from {others} in these flows." if others else ""
+    parts = [f"indistinguishable from {others} in these flows"] if others else []
+    if second := congestion.second(ranking):
+        parts.append(f"next most probable is {second['name']} ({second['probability']:.0%})")
+    return f"{congestion.word(ranking)}: {'; '.join(parts)}." if parts else ""
 
 
 def _limit(limited: Mapping[str, float] | None) -> str:

@@ -87,6 +87,10 @@ impl SenderView {
     /// An acknowledgement was seen.
     #[inline]
     pub fn on_captured_ack(&mut self, ack: &Ack, output: &mut Output) {
+        if self.vantage == Vantage::Unknown {
+            let last_ns = self.last_data_ns.max(self.last_ack_captured_ns);
+            self.ack_responses.on_ack(ack.captured_ns - last_ns);
+        }
         self.has_acks = true;
         self.write_ack(ack, output);
         if let Some((tsval, tsecr)) = ack.timestamps {

@@ -308,6 +308,13 @@ impl AckTracer {
         }
     }
 
+    /// The vantage point proves to be away from the sender: RTTs so far are of half the path.
+    pub fn forget_rtts(&mut self) {
+        for sample in &mut self.samples {
+            (sample.rtt_ns, sample.oldest_rtt_ns) = (None, None);
+        }
+    }
+
     fn discard(&mut self, output: &mut Output) {
         output.ack_traces.give_room(self.samples.len());
         self.samples = Vec::new();
@@ -385,8 +392,7 @@ impl SenderView {
         };
         let signal = tracer.update_state(self, flags.marked);
         let age_ns = |passed_ns: Option<i64>| {
-            let passed_ns = passed_ns
-                .filter(|_| !prior.has_retransmitted && self.vantage != Vantage::Unknown)?;
+            let passed_ns = passed_ns.filter(|_| !prior.has_retransmitted)?;
             u32::try_from(now_ns - tracer.sent_ns(passed_ns, self)).ok()
         };
         let pipe_bytes = saturated(tracer.pipe_bytes(self));

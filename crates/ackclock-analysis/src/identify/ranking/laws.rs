@@ -14,7 +14,7 @@ const ROUNDING: f64 = 1e-6;
 pub(super) struct Explains {
     /// Its place among the candidates.
     pub place: usize,
-    /// Logarithm of prior times likelihood.
+    /// Logarithm of prior times likelihood, tempered.
     pub log: f64,
     /// The number of its parameters.
     pub parameters: usize,
