@@ -14,7 +14,7 @@ import ackclock as ac
 from ackclock.engines.linux import network
 from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.script import script
-from ackclock.engines.linux.trace_steps import capacity_bps, stepped
+from ackclock.engines.linux.traces import capacity_bps, stepped
 
 TEXT = """
 duration = "4s"
