@@ -11,7 +11,7 @@ from ackclock import metrics, theory
 from ackclock.capture import match
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.figures import plots
-from ackclock.metrics import one_way, tracking
+from ackclock.metrics import delay, tracking
 from ackclock.scenario import planning
 
 ONE_FLOW = """
@@ -98,7 +98,7 @@ def test_the_series_counts_each_packet_that_arrived_in_its_interval(data):
     assert rows["time_s"].is_sorted()
     assert np.allclose(rows["time_s"] / 0.01, (rows["time_s"] / 0.01).round())
     (view,) = metrics.runs(data, between=(10, 20))
-    assert one_way.series(view)["time_s"].min() >= 10
+    assert delay.one_way_series(view)["time_s"].min() >= 10
     assert metrics.value(view, "one_way_delay_mean_s") > 0.05
     assert metrics.value(view, "one_way_delay_p95_s") is None
 
