@@ -45,7 +45,7 @@ def run(
     """Runs mechanisms of an entry and writes a folder, whole or not at all.
 
     The folder holds `MECHANISM/ENGINE/CASE/` (datasets), `switched.csv` and `page.md`. In the rows the mechanism's name
-    stands for the reading's. The arguments are those of `work.run`.
+    stands for the reading's. The arguments are those of `runner.run`.
 
     Raises:
         InputError: something is wrong in the entry's files, or something else is in the folder's place.

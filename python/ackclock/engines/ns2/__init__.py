@@ -68,7 +68,7 @@ class Ns2Engine(Engine):
         return [[PROGRAM, "run.tcl"]]
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run: see `traced.carried_out`."""
+        """Run one seed: see `external.carried_out`."""
         return external.carried_out(self, plan, seed, options or RunOptions())
 
 
