@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock.cli.program import application
 from ackclock.gallery import Entry, result, runner
 
 FILES = {
     "README.md": "# A small one\n\nWhy.\n",
-    "scenario.toml": """
+    "scenario.toml": f"""
 name = "small"
 duration = "2s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 congestion = "reno"
 """,

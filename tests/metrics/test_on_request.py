@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from small_networks import dumbbell, leaf_spine
 
 import ackclock as ac
 from ackclock import metrics, theory
@@ -14,15 +15,11 @@ from ackclock.figures import plots
 from ackclock.metrics import delay, tracking
 from ackclock.scenario import planning
 
-ONE_FLOW = """
+ONE_FLOW = f"""
 name = "one CUBIC flow"
 duration = "30s"
 warmup = "5s"
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "100ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "100ms")}
 [[flows]]
 congestion = "cubic"
 [record]
@@ -30,16 +27,9 @@ delays = true
 cubic_state = true
 """
 
-LEAVES = """
+LEAVES = f"""
 duration = "1s"
-[network]
-topology = "leaf-spine"
-leaves = 4
-spines = 2
-hosts = 2
-rate = "100Mbit"
-delay = "10us"
-queue = { discipline = "pfifo", limit = "100p" }
+{leaf_spine(4, 2, 2)}
 [[traffic]]
 kind = "poisson"
 between = "all"

@@ -12,20 +12,17 @@ from pathlib import Path
 
 import pytest
 from changed import changed
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines.linux import live
 from ackclock.errors import InputError
 
-TEXT = """
+TEXT = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "0.1us"
+{dumbbell("10Mbit", "0.1us", "20p")}
 burst = "1600B"
-queue = { discipline = "pfifo", limit = "20p" }
 [[flows]]
 congestion = "reno"
 [linux]
@@ -100,14 +97,10 @@ def test_a_kill_ends_all_of_it():
     _wait(lambda: not _running("sleep 1000.75"))
 
 
-RUN = """
+RUN = f"""
 duration = "30s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "0.1us"
+{dumbbell("10Mbit", "0.1us", "20p")}
 burst = "1600B"
-queue = { discipline = "pfifo", limit = "20p" }
 [[flows]]
 congestion = "cubic"
 """
