@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ackclock.dataset import Dataset
     from ackclock.engines.fluid.replay import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
-    from ackclock.experiments.compare.compare import compare
+    from ackclock.experiments.comparison import compare
     from ackclock.experiments.runner import run
     from ackclock.experiments.sweep.run import sweep
     from ackclock.figures import plots as plot
@@ -50,7 +50,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "Unsupported": ("ackclock.errors", "Unsupported"),
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
-    "compare": ("ackclock.experiments.compare.compare", "compare"),
+    "compare": ("ackclock.experiments.comparison", "compare"),
     "load": ("ackclock.scenario.planning", "load"),
     "loads": ("ackclock.scenario.planning", "loads"),
     "metrics": ("ackclock.metrics", None),

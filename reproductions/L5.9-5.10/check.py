@@ -8,7 +8,7 @@ import polars as pl
 
 from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
-from ackclock.metrics import RunView, one_way
+from ackclock.metrics import RunView, delay
 from ackclock.reproductions.measures import transfer_loss
 
 ENGINES = ("packet",)
@@ -30,7 +30,7 @@ SAME, ALIKE = 0.1, 1 / 3
 def variation(view: RunView) -> float | None:
     """Standard deviation over time of the mean delay of an interval's packets, as a share of its mean."""
     weighed = pl.col("packets") * pl.col("delay_mean_s")
-    means = one_way.series(view).group_by("time_s").agg(weighed.sum() / pl.col("packets").sum())
+    means = delay.one_way_series(view).group_by("time_s").agg(weighed.sum() / pl.col("packets").sum())
     delays_s = means.sort("time_s")["packets"].to_numpy()  # a sum's last digit is its order's
     return float(np.std(delays_s) / np.mean(delays_s)) if delays_s.size else None
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 import ackclock
 from ackclock import _core, capture
@@ -15,15 +16,11 @@ from ackclock.reproductions import pcap as pcap_files
 
 #: Controls that share a link, the last with a law that no spec has as its default (and which is not, as with β = 0.85,
 #: within 5 % of LINCUBIC's); and a transfer without a loss.
-SCENARIO = """\
+SCENARIO = f"""\
 name = "which"
 duration = "20s"
 seeds = [3]
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("20Mbit", "40ms")}
 [[flows]]
 congestion = "cubic"
 [[flows]]
@@ -31,7 +28,7 @@ congestion = "reno"
 [[flows]]
 congestion = "bbr"
 [[flows]]
-congestion = { kind = "aimd", increase = 0.3, beta = 0.5 }
+congestion = {{ kind = "aimd", increase = 0.3, beta = 0.5 }}
 [[flows]]
 congestion = "cubic"
 size = "5kB"

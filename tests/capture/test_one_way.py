@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock
 from ackclock import capture
 
 SIZES = (2_000_000, 1_234_567, 14_480)
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "30s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "30p" }
-loss = { probability = 0.01 }
+{dumbbell("10Mbit", "40ms", "30p")}
+loss = {{ probability = 0.01 }}
 [record]
 pcap = ["senders", "receivers"]
 """ + "".join(f'[[flows]]\ncongestion = "cubic"\nsize = "{size}B"\n' for size in SIZES)

@@ -6,21 +6,18 @@ import math
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock
 from ackclock import capture, metrics
 from ackclock.capture import trace_statistics
 from ackclock.metrics import epoch
 
-SCENARIO = """\
+SCENARIO = f"""\
 name = "downloads"
 duration = "8s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "4Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "30p" }
+{dumbbell("4Mbit", "40ms", "30p")}
 [[flows]]
 count = 2
 request = "300B"
@@ -31,7 +28,7 @@ request = "300B"
 [[traffic]]
 kind = "poisson"
 rate = "4/s"
-size = { distribution = "zipf", exponent = 1.4, max = "400p" }
+size = {{ distribution = "zipf", exponent = 1.4, max = "400p" }}
 request = "300B"
 [record]
 pcap = true

@@ -15,31 +15,28 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock import cli
 from ackclock.cli.plot import KINDS
 from ackclock.cli.program import COMMANDS, application
-from ackclock.cli.terminal import progress
+from ackclock.cli.terminal import output
 from ackclock.cli.terminal.result import _sentence as sentence
 from ackclock.figures import plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
 
-SMALL = """
+SMALL = f"""
 name = "small"
 duration = "3s"
 warmup = "1s"
 repeats = 2
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"
-start = { jitter = "100ms" }
+start = {{ jitter = "100ms" }}
 """
 
 
@@ -304,9 +301,9 @@ def test_dry_runs_have_a_json_form(here):
 
 def test_a_check_that_takes_long_shows_a_bar(monkeypatch):
     shown = []
-    monkeypatch.setattr(progress, "progress", contextmanager(lambda title: iter([shown.append])))
-    monkeypatch.setattr(progress, "MIN_S", 0.05)
-    with progress.delayed_progress("Checking") as tell:
+    monkeypatch.setattr(output, "progress", contextmanager(lambda title: iter([shown.append])))
+    monkeypatch.setattr(output, "MIN_S", 0.05)
+    with output.delayed_progress("Checking") as tell:
         tell(0.1)
         time.sleep(0.1)
         tell(0.5)

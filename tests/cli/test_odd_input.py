@@ -12,18 +12,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock.cli.program import application
 from ackclock.dataset import manifests
 
-SMALL = """
+SMALL = f"""
 name = "small"
 duration = "500ms"
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"

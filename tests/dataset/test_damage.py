@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import synthetic
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.cli.program import application
-from ackclock.dataset import Dataset, verify
+from ackclock.dataset import Dataset, manifests
 from ackclock.dataset.manifests import POINTS
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import result
@@ -21,14 +22,10 @@ from ackclock.experiments.sweep import result
 #: Damaged results, half of them runs and half sweeps, in a short form and in a long one.
 CASES = (60, pytest.param(500, marks=pytest.mark.oracle))
 
-SWEEP = """\
+SWEEP = f"""\
 duration = "1s"
 repeats = 2
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "4p" }
+{dumbbell("1Mbit", "20ms", "4p")}
 [[flows]]
 congestion = "cubic"
 [sweep]
@@ -123,11 +120,11 @@ def test_all_damage_is_named(tmp_path, complete, cases):
         damage = draw.choice(list(counts))
         if damaged := damage(files, draw):
             counts[damage] += 1
-            checked = verify.check(folder)
-            assert checked.state == verify.DAMAGED, (damage, damaged)
+            checked = manifests.verify(folder)
+            assert checked.state == manifests.DAMAGED, (damage, damaged)
             named = {name for name in damaged if any(str(name.relative_to(folder)) in p for p in checked.problems)}
             assert named == damaged or folder / "manifest.json" in damaged
-            assert list(verify.find(tmp_path)) == [folder]
+            assert list(manifests.find_results(tmp_path)) == [folder]
             captures = all(path.parent.name in ("captures", "runs.parquet") for path in damaged) and damage is not add
             said = views(folder)
             assert said or captures, "a number came of it"
@@ -159,7 +156,7 @@ def test_what_is_not_ours_is_no_damage(tmp_path, complete):
         shutil.copytree(complete / name, tmp_path / name)
         (tmp_path / name / "notes.txt").write_text("mine")
         (tmp_path / name / "report.html").write_text("made anew")
-        assert verify.check(tmp_path / name).state == verify.SOUND
+        assert manifests.verify(tmp_path / name).state == manifests.SOUND
     assert Dataset.read(tmp_path / "run").runs
 
 

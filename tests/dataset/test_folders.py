@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from small_networks import dumbbell
 
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.errors import InputError
@@ -237,14 +238,10 @@ for arguments in (
 print(Dataset.read(place / "old").runs[0]["seed"], sorted(path.name for path in place.iterdir()))
 """
 
-SCENARIO = """\
+SCENARIO = f"""\
 duration = "20s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"

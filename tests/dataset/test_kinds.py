@@ -9,20 +9,17 @@ import polars as pl
 import pytest
 import synthetic
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock.cli.program import application
 from ackclock.dataset import Dataset, manifests, tables
 from ackclock.dataset.result_kind import Kind, kind
 from ackclock.errors import InputError
 
-SCENARIO = """\
+SCENARIO = f"""\
 duration = "1s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "4p" }
+{dumbbell("1Mbit", "20ms", "4p")}
 [[flows]]
 congestion = "cubic"
 """

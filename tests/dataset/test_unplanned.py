@@ -12,7 +12,7 @@ from ackclock.cli.program import application
 from ackclock.cli.terminal.result import print_result
 from ackclock.dataset import Dataset, Spool, tables
 from ackclock.errors import InputError
-from ackclock.experiments.compare.compare import Comparison
+from ackclock.experiments.comparison import Comparison
 from ackclock.figures import plots, report
 
 #: Metrics that two flows have by their starts, ends, round-trip times and acknowledged bytes.

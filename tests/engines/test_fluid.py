@@ -15,7 +15,7 @@ from ackclock import capture, engines, metrics
 from ackclock.cli import run_jobs
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions
-from ackclock.engines.fluid import queues
+from ackclock.engines.fluid import plans
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.plan import QueuePlan
 
@@ -172,7 +172,7 @@ def test_the_time_that_hosts_take_by_default_is_left_out():
 
 
 def test_byte_limits_become_packets():
-    found = queues.translated(QueuePlan("bfifo", {"limit_bytes": 30_000}), 1500)
+    found = plans.queue_in_packets(QueuePlan("bfifo", {"limit_bytes": 30_000}), 1500)
     assert found == {"kind": "droptail", "limit_p": 20.0}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from changed import changed
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -58,13 +59,9 @@ def test_rates_send_bit_for_bit_at_the_times_worked_out_by_hand():
     assert departures_ms(trace) == pytest.approx([1, 2, 6, 10, 10.5, 11, 11.5, 12, 12.5, 13, 13.5], abs=1e-6)
 
 
-LINK = """
+LINK = f"""
 duration = "60s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "100p" }
+{dumbbell("10Mbit", "40ms", "100p")}
 [[traffic]]
 kind = "udp"
 rate = "500/s"

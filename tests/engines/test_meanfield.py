@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines, metrics
@@ -13,21 +14,17 @@ from ackclock.engines.meanfield.classes import model_input
 from ackclock.errors import UnsupportedError
 from ackclock.metrics import epoch, oscillation
 
-FTTH = """
+FTTH = f"""
 name = "FTTH clients"
 duration = "40s"
 warmup = "20s"
 seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "1Gbit"
-rtt = "20ms"
+{dumbbell("1Gbit", "20ms", "500p")}
 frame_overhead = "0B"
-queue = { discipline = "pfifo", limit = "500p" }
 [[flows]]
 count = 10
-congestion = { kind = "cubic", beta = 0.8, fast_convergence = false }
-tcp = { mtu = "1480B" }
+congestion = {{ kind = "cubic", beta = 0.8, fast_convergence = false }}
+tcp = {{ mtu = "1480B" }}
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines import red
-from ackclock.engines.fluid import queues
+from ackclock.engines.fluid import plans
 from ackclock.engines.meanfield.classes import model_input
 from ackclock.errors import InputError, ScenarioError
 
@@ -52,7 +52,7 @@ def plan(queue):
 def test_what_is_not_given_is_filled_in_alike(queue, thresholds_p, weight):
     made = plan(queue)
     (link,) = made.links
-    fluid, meanfield = queues.translated(link.queue, 1500), model_input(made)
+    fluid, meanfield = plans.queue_in_packets(link.queue, 1500), model_input(made)
     assert fluid == {"limit_p": meanfield["buffer_p"], **meanfield["policy"]}
     assert (fluid["min_p"], fluid["max_p"]) == pytest.approx(thresholds_p)
     assert fluid["weight"] == weight
@@ -60,7 +60,7 @@ def test_what_is_not_given_is_filled_in_alike(queue, thresholds_p, weight):
 
 def test_packets_may_be_counted_as_average_ones():
     (link,) = plan('limit = "100500B", min = "10KB", max = "30KB", avpkt = "1000B", bytes = false').links
-    found = queues.translated(link.queue, 1500)
+    found = plans.queue_in_packets(link.queue, 1500)
     assert (found["limit_p"], found["min_p"], found["max_p"]) == (100, 10, 30)
 
 

@@ -8,29 +8,26 @@ import numpy as np
 import polars as pl
 import pytest
 from changed import changed
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.engines.theory.single_cubic import SingleCubic, as_single_flow
 from ackclock.errors import UnsupportedError
 from ackclock.theory import single_flow
 
-TEXT = """
+TEXT = f"""
 name = "one flow"
 duration = "100s"
 warmup = "20s"
-[network]
-topology = "dumbbell"
-rate = "100Mbit"
-rtt = "50ms"
+{dumbbell("100Mbit", "50ms", "50p")}
 frame_overhead = "0B"
-queue = { discipline = "pfifo", limit = "50p" }
 [tcp]
 stack = "ns2"
 mss = "1460B"
 [theory]
 model = "single-cubic"
 [[flows]]
-congestion = { kind = "cubic", beta = 0.8 }
+congestion = {{ kind = "cubic", beta = 0.8 }}
 """
 
 

@@ -7,23 +7,20 @@ from collections import Counter
 import polars as pl
 import pytest
 from pcaps import frames
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.dataset.tables import CAUSES
 
-TEXT = """
+TEXT = f"""
 duration = "4s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "15p" }
-loss = { probability = 5e-3 }
+{dumbbell("10Mbit", "20ms", "15p")}
+loss = {{ probability = 5e-3 }}
 [[flows]]
 congestion = "cubic"
 size = "800KB"
 count = 2
-start = { every = "100ms" }
+start = {{ every = "100ms" }}
 [[flows]]
 congestion = "reno"
 request = "200B"
@@ -33,7 +30,7 @@ congestion = "reno"
 application_rate = "400kbit"
 [[flows]]
 congestion = "reno"
-tcp = { receive_window = "8KiB" }
+tcp = {{ receive_window = "8KiB" }}
 [[traffic]]
 kind = "udp"
 rate = "40/s"

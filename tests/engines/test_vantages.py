@@ -9,25 +9,22 @@ from collections import Counter
 import polars as pl
 import pytest
 from pcaps import frames
+from small_networks import dumbbell, leaf_spine
 
 import ackclock as ac
 from ackclock.engines.engine import RunOptions
 from ackclock.errors import ScenarioError
 
-TEXT = """
+TEXT = f"""
 duration = "2s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "10p" }
+{dumbbell("10Mbit", "20ms", "10p")}
 [[flows]]
 # What passes a link is seen at the hosts a propagation delay later, to the nanosecond.
-tcp = { processing = "0s" }
+tcp = {{ processing = "0s" }}
 congestion = "cubic"
 size = "500KB"
 count = 2
-start = { every = "100ms" }
+start = {{ every = "100ms" }}
 [record]
 packets = true
 pcap = ["senders", "receivers", "link:bottleneck"]
@@ -139,16 +136,9 @@ def test_queued_acks_carry_their_departure_time_at_the_receiver(tmp_path):
     assert data == reached, "it is at the receivers"
 
 
-ROUTED = """
+ROUTED = f"""
 duration = "100ms"
-[network]
-topology = "leaf-spine"
-leaves = 2
-spines = 1
-hosts = 1
-rate = "100Mbit"
-delay = "10us"
-queue = { discipline = "pfifo", limit = "100p" }
+{leaf_spine(2, 1, 1)}
 [[flows]]
 from = "h0"
 to = "h1"

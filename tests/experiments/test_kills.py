@@ -7,23 +7,20 @@ import shutil
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 from warm import Warm
 
-from ackclock.dataset import Dataset, verify
+from ackclock.dataset import Dataset, manifests
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.system.temporary import is_temporary
 
-SCENARIO = """\
+SCENARIO = f"""\
 name = "small"
 duration = "1s"
 warmup = "200ms"
 repeats = 12
 
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "4p" }
+{dumbbell("1Mbit", "20ms", "4p")}
 
 [[flows]]
 count = 2
@@ -66,7 +63,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_bytes(tmp_path, warm, kills,
             continue
         assert status == 0
         assert (place / "points.parquet").read_bytes() == expected
-        assert verify.check(place).state == verify.SOUND
+        assert manifests.verify(place).state == manifests.SOUND
         assert not private_places(tmp_path)
         shutil.rmtree(place)
         done += 1
@@ -92,7 +89,7 @@ def test_a_run_that_is_killed_leaves_the_old_result_or_the_new_one(tmp_path, war
         seed = Dataset.read(place).runs[0]["seed"]
         assert seed == new if status == 0 else seed in (old, new)
         assert [path.name for path in (place / CAPTURES).iterdir()] == [f"seed-{seed}.pcap"]
-        assert verify.check(place).state == verify.SOUND
+        assert manifests.verify(place).state == manifests.SOUND
         assert (place / "notes.txt").read_text() == "mine"
         assert (place / "figures" / "one.png").read_text() == "mine too"
         replaced += seed == new and status == 9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.engines.engine import cores
@@ -12,17 +13,13 @@ from ackclock.experiments import pilot
 from ackclock.experiments.pilot import Estimate, Forecast
 from ackclock.experiments.sweep.run import prepare
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "60s"
 seeds = [1, 2, 3]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "20ms")}
 [[flows]]
 congestion = "cubic"
-start = { jitter = "1s" }
+start = {{ jitter = "1s" }}
 """
 
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -15,14 +16,10 @@ from ackclock.engines.engine import Engine, RunOptions, manifest
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import runner
 
-TEXT = """
+TEXT = f"""
 duration = "1s"
 seeds = [30, 10, 20]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "50p" }
+{dumbbell("10Mbit", "20ms", "50p")}
 [[flows]]
 congestion = "cubic"
 """

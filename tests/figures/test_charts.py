@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.cli.program import application
@@ -139,14 +140,10 @@ def call(*arguments):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-SCENARIO = """
+SCENARIO = f"""
 name = "small"
 duration = "1s"
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("1Mbit", "20ms")}
 [[flows]]
 congestion = "cubic"
 [sweep]

@@ -12,7 +12,7 @@ import pytest
 
 import ackclock as ac
 from ackclock.dataset import Part
-from ackclock.dataset.pandas import frame
+from ackclock.dataset.lazy_frame import pandas_frame
 
 NAME = "<b>Two & 'more'</b>"
 
@@ -167,7 +167,7 @@ def test_pandas_has_the_same_values(data, swept, compared):
     assert swept.to_pandas()["network.queue.limit_p"].tolist() == [8.0, 8.0, 50.0, 50.0]
     assert len(swept.to_pandas("links")) == 4
     assert set(compared.to_pandas()["engine"]) == {"packet", "fluid"}
-    mixed = frame(pl.DataFrame({"a": [1, None], "b": ["x", None], "c": [True, None], "d": [[1.0], None]}))
+    mixed = pandas_frame(pl.DataFrame({"a": [1, None], "b": ["x", None], "c": [True, None], "d": [[1.0], None]}))
     assert isinstance(mixed, pandas.DataFrame)
     assert mixed["a"].tolist()[0] == 1.0
     assert mixed.isna().iloc[1].all()

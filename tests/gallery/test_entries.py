@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock.cli.program import application
 from ackclock.errors import InputError, ScenarioError, Unsupported, UnsupportedError
@@ -32,19 +33,15 @@ from ackclock.gallery.measurements import of_run
 from ackclock.gallery.result import FULL, Judged, Result
 from ackclock.gallery.verdict import worst
 
-SCENARIO = """
+SCENARIO = f"""
 name = "small"
 duration = "4s"
 repeats = 2
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"
-start = { jitter = "100ms" }
+start = {{ jitter = "100ms" }}
 """
 CASES = """
 [congestion]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 from ackclock.errors import InputError
 from ackclock.gallery import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Entry, Row, cases, page, runner
@@ -13,15 +14,11 @@ from ackclock.gallery.result import FULL, Judged, Result
 
 FILES = {
     "README.md": "# A small one\n\nWhy.\n",
-    "scenario.toml": """
+    "scenario.toml": f"""
 name = "small"
 duration = "4s"
 repeats = 2
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 congestion = "cubic"
 """,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import synthetic
+from small_networks import dumbbell
 
 import ackclock
 from ackclock import metrics
@@ -43,18 +44,14 @@ def test_the_peak_is_the_mean_over_the_epochs_in_bdps() -> None:
 
 
 #: One flow that fills 1 Mb/s, and after slow start sends again much that had arrived.
-FULL = """
+FULL = f"""
 duration = "20s"
 warmup = "5s"
-tcp = { stack = "ns2", mss = "1460B" }
-flows = [{ congestion = "reno" }]
+tcp = {{ stack = "ns2", mss = "1460B" }}
+flows = [{{ congestion = "reno" }}]
 
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "50ms"
+{dumbbell("1Mbit", "50ms", "100p")}
 frame_overhead = "0B"
-queue = { discipline = "pfifo", limit = "100p" }
 """
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock.cli.program import application
-from ackclock.gallery import Entry, runner, staleness
+from ackclock.gallery import Entry, result, runner
 
 FILES = {
     "README.md": "# A small one\n\nWhy.\n",
-    "scenario.toml": """
+    "scenario.toml": f"""
 name = "small"
 duration = "2s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 congestion = "reno"
 """,
@@ -81,7 +78,7 @@ def test_an_up_to_date_result_is_not_repeated(only, tmp_path, monkeypatch):
         assert not goes_on()
     (only.folder / "quick.toml").write_text('duration = "1.5s"\n')
     assert goes_on()
-    monkeypatch.setattr(staleness, "_program", lambda: b"another")
+    monkeypatch.setattr(result, "_program", lambda: b"another")
     assert goes_on()
     (tmp_path / "out" / only.id / "reproduced.csv").write_text("")
     assert goes_on()
@@ -103,6 +100,6 @@ def test_up_to_date_ablations_are_not_repeated(only, tmp_path):
 def test_a_result_of_another_machine_is_stale(only):
     """By other engines than this machine has."""
     made = {runner.FULL, runner.QUICK}
-    marks = {staleness.made_of(only, scale, lacks) for scale in made for lacks in ({"packet": None}, {"packet": "no"})}
+    marks = {result.made_of(only, scale, lacks) for scale in made for lacks in ({"packet": None}, {"packet": "no"})}
     assert len(marks) == 4
-    assert staleness.made_of(only, runner.FULL, {}, ["a"]) != staleness.made_of(only, runner.FULL, {}, ["b"])
+    assert result.made_of(only, runner.FULL, {}, ["a"]) != result.made_of(only, runner.FULL, {}, ["b"])

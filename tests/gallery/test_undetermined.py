@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 from ackclock.experiments import phase_effects
 from ackclock.gallery import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Entry, Row, cases, runner
@@ -68,16 +69,12 @@ def test_a_perturbed_run_with_another_verdict_makes_it_undetermined():
 
 ENTRY = {
     "README.md": "# In step\n",
-    "scenario.toml": """
+    "scenario.toml": f"""
 name = "in step"
 duration = "2s"
-[network]
-topology = "dumbbell"
-rate = "40Mbit"
-rtt = "20ms"
+{dumbbell("40Mbit", "20ms")}
 access_rate = "10Mbit"
-access_queue = { discipline = "pfifo", limit = "100p" }
-queue = { discipline = "pfifo", limit = "1bdp" }
+access_queue = {{ discipline = "pfifo", limit = "100p" }}
 [tcp]
 processing = "0s"
 [[flows]]

@@ -8,17 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.input import arguments
 
-SMALL = """
+SMALL = f"""
 duration = "1s"
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"

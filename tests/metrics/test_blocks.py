@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import synthetic
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
@@ -25,25 +26,21 @@ from ackclock.engines.engine import RunOptions
 from ackclock.engines.packet import PacketEngine
 from ackclock.metrics import rows
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "16s"
 warmup = "3s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "30p" }
+{dumbbell("10Mbit", "40ms", "30p")}
 [[flows]]
 count = 3
 congestion = "cubic"
-start = { every = "300ms" }
+start = {{ every = "300ms" }}
 [[flows]]
 size = "3MB"
 start = "7s"
 [[traffic]]
 kind = "poisson"
 rate = "5/s"
-size = { distribution = "exponential", mean = "30KB" }
+size = {{ distribution = "exponential", mean = "30KB" }}
 [record]
 interval = "20ms"
 """

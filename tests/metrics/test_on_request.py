@@ -5,24 +5,21 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from small_networks import dumbbell, leaf_spine
 
 import ackclock as ac
 from ackclock import metrics, theory
 from ackclock.capture import match
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.figures import plots
-from ackclock.metrics import one_way, tracking
+from ackclock.metrics import delay, tracking
 from ackclock.scenario import planning
 
-ONE_FLOW = """
+ONE_FLOW = f"""
 name = "one CUBIC flow"
 duration = "30s"
 warmup = "5s"
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "100ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("5Mbit", "100ms")}
 [[flows]]
 congestion = "cubic"
 [record]
@@ -30,16 +27,9 @@ delays = true
 cubic_state = true
 """
 
-LEAVES = """
+LEAVES = f"""
 duration = "1s"
-[network]
-topology = "leaf-spine"
-leaves = 4
-spines = 2
-hosts = 2
-rate = "100Mbit"
-delay = "10us"
-queue = { discipline = "pfifo", limit = "100p" }
+{leaf_spine(4, 2, 2)}
 [[traffic]]
 kind = "poisson"
 between = "all"
@@ -98,7 +88,7 @@ def test_the_series_counts_each_packet_that_arrived_in_its_interval(data):
     assert rows["time_s"].is_sorted()
     assert np.allclose(rows["time_s"] / 0.01, (rows["time_s"] / 0.01).round())
     (view,) = metrics.runs(data, between=(10, 20))
-    assert one_way.series(view)["time_s"].min() >= 10
+    assert delay.one_way_series(view)["time_s"].min() >= 10
     assert metrics.value(view, "one_way_delay_mean_s") > 0.05
     assert metrics.value(view, "one_way_delay_p95_s") is None
 

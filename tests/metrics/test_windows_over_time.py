@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "20s"
 warmup = "5s"
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "60p" }
+{dumbbell("20Mbit", "40ms", "60p")}
 [[flows]]
 count = 4
 congestion = "cubic"
-start = { every = "100ms" }
+start = {{ every = "100ms" }}
 [record]
 interval = "50ms"
 """

@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.errors import InputError, ScenarioError
 from ackclock.scenario.overrides import settings
 
-TEXT = """
+TEXT = f"""
 # A comment.
 duration = "5s"
 repeats = 2
 
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "40ms")}
 
 [[flows]]
 count = 2

@@ -7,21 +7,18 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_networks import dumbbell
 
 from ackclock.errors import InputError, ScenarioError
 from ackclock.input.source import Source
 from ackclock.scenario import planning, points
 
-BASE = """\
+BASE = f"""\
 name = "a test"
 duration = "5s"
 warmup = "1s"
 
-[network]
-topology = "dumbbell"
-rate = "2Mbit"
-rtt = "50ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("2Mbit", "50ms")}
 
 [[flows]]
 count = 2

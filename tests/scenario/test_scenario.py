@@ -8,21 +8,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_networks import dumbbell
 
 from ackclock import algorithms
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning, scenario
 
-GOOD = """\
+GOOD = f"""\
 name = "a test"
 duration = "10s"
 warmup = "1s"
 
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "50p" }
+{dumbbell("10Mbit", "20ms", "50p")}
 
 [[flows]]
 count = 2

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning
 
-HEAD = """\
+HEAD = f"""\
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "50p" }
+{dumbbell("10Mbit", "20ms", "50p")}
 [[traffic]]
 """
 

@@ -11,18 +11,15 @@ import time
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock
 from ackclock.system import signals
 
-RUN = """
+RUN = f"""
 duration = "600s"
 repeats = 3
-[network]
-topology = "dumbbell"
-rate = "50Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("50Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"

@@ -18,7 +18,7 @@ from typing import Any
 
 from ackclock.bundles import archive
 from ackclock.bundles.archive import Given
-from ackclock.dataset import Dataset, manifests, verify
+from ackclock.dataset import Dataset, manifests
 from ackclock.dataset.manifests import PLACES
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind, kind
 from ackclock.errors import InputError
@@ -65,10 +65,10 @@ def _manifest_extract(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(folder: Path) -> None:
-    checked = verify.check(folder)
+    checked = manifests.verify(folder)
     if checked.problems:
         raise InputError(f"{readable(folder)}: {checked.problems[0]}")
-    if checked.state == verify.UNFINISHED:
+    if checked.state == manifests.UNFINISHED:
         raise InputError(f"{readable(folder)}: found a sweep that is not finished; expected all its runs")
 
 

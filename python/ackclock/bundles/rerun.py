@@ -24,9 +24,7 @@ from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
 from ackclock.dataset.result_kind import MANIFEST, Kind
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
-from ackclock.experiments import runner
-from ackclock.experiments.compare import compare as comparing
-from ackclock.experiments.compare import folder as comparisons
+from ackclock.experiments import comparison, runner
 from ackclock.experiments.sweep import result as sweep_result
 from ackclock.experiments.sweep import run as sweeps
 from ackclock.plan import Plan
@@ -39,7 +37,7 @@ from ackclock.system.files import printable, readable
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
-REQUIRED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
+REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, content.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -177,14 +175,14 @@ def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
 
 def _comparison(result: Opened, target: Path, options: Options) -> Outcome:
     """A comparison again, with the engines that could not run it too."""
-    told = _values(result.folder / comparisons.TABLE)
+    told = _values(result.folder / comparison.TABLE)
     with _reading(result.name):
         names = [engines.engine(name).name for name in (*told["engines"], *told["unsupported"])]
         of_engines = {name: manifests.read(result.folder / name, Kind.RUN) for name in told["engines"]}
         most = max(of_engines.values(), key=lambda found: len(found.about["runs"]))
         plan = _planned(result, most.about, names, options)
-    found = comparing.compare(plan, names, jobs=options.jobs, progress=options.progress, command=options.command)
-    comparisons.write(found, target, report=False, command=options.command)
+    found = comparison.compare(plan, names, jobs=options.jobs, progress=options.progress, command=options.command)
+    comparison.write(found, target, report=False, command=options.command)
     equal = _equal(_files(of_engines), _files({name: manifests.read(target / name) for name in found.engines}))
     rows = [row for name in of_engines for row in _metrics_of(result, target / name, name, name, plan)]
     return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.experiments.compare.difference import Sample, difference
+from ackclock.experiments.comparison import Sample, difference
 from ackclock.metrics import METRICS
 
 #: Verdicts, the worst last.

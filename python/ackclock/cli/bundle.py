@@ -8,14 +8,12 @@ from pathlib import Path
 import click
 
 from ackclock.cli import options
-from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.cli.command import FOLDER, Command
 from ackclock.errors import InputError
 
 
 @click.command(cls=Command)
-@click.argument(
-    "results", cls=Argument, metavar="RUN...", type=FOLDER, nargs=-1, required=True, help="Folders of results."
-)
+@options.paths("results", "RUN...", FOLDER, "Folders of results.")
 @options.out_file("The bundle (default: RUN.bundle.tar; required for several results).")
 @click.option(
     "--data/--without-data",

@@ -10,23 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from ackclock.cli import completion, options
-from ackclock.cli.command import FOLDER, Argument, Command, FilesOrCommand
+from ackclock.cli.command import FOLDER, Command, FilesOrCommand
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
-    from ackclock.dataset.verify import Checked
+    from ackclock.dataset.manifests import Checked
     from ackclock.scaffold.contract import Clause
     from ackclock.scaffold.new import Family
 
 
 @click.command(cls=Command)
-@click.argument(
-    "name",
-    cls=Argument,
-    metavar="NAME",
-    shell_complete=completion.one_of(completion.congestion),
-    help="A congestion control algorithm of the packet engine.",
-)
+@options.algorithm(completion.congestion, "A congestion control algorithm of the packet engine.")
 def control(*, name: str) -> None:
     """Check in seconds that a congestion control algorithm, as built, satisfies the contract of all of them.
 
@@ -43,13 +37,7 @@ def control(*, name: str) -> None:
 
 
 @click.command(cls=Command)
-@click.argument(
-    "name",
-    cls=Argument,
-    metavar="NAME",
-    shell_complete=completion.one_of(completion.queues),
-    help="A queue discipline of the packet engine.",
-)
+@options.algorithm(completion.queues, "A queue discipline of the packet engine.")
 def queue(*, name: str) -> None:
     """Check in seconds that a queue discipline, as built, satisfies the contract of all of them.
 
@@ -82,15 +70,12 @@ def _check_clauses(name: str, clauses: Iterable[Clause], family: Family) -> None
 
 
 @click.command(cls=FilesOrCommand, subcommands=[control, queue])
-@click.argument(
+@options.paths(
     "places",
-    cls=Argument,
-    metavar="DIR...",
-    type=FOLDER,
-    nargs=-1,
-    required=True,
+    "DIR...",
+    FOLDER,
+    "Results, or folders with results in them.",
     shell_complete=completion.subcommand_or("dir", "control", "queue"),
-    help="Results, or folders with results in them.",
 )
 @options.json_flag("Print JSON only, one line for each result.")
 def check(*, places: Sequence[Path], as_json: bool) -> None:
@@ -106,22 +91,22 @@ def check(*, places: Sequence[Path], as_json: bool) -> None:
         ackclock check results
         ackclock check archive/2024 archive/2025 --json
     """
-    from ackclock.dataset import verify
+    from ackclock.dataset import manifests
 
     folders = dict.fromkeys(folder for place in places for folder in _results(place))
     damaged = 0
     for folder in folders:
-        checked = verify.check(folder)
-        damaged += checked.state == verify.DAMAGED
+        checked = manifests.verify(folder)
+        damaged += checked.state == manifests.DAMAGED
         click.echo(_json(checked) if as_json else _line(checked))
     if damaged:
         raise InputError(f"found damage in {damaged} of {len(folders)}; expected results as they were written")
 
 
 def _results(place: Path) -> list[Path]:
-    from ackclock.dataset import verify
+    from ackclock.dataset import manifests
 
-    found = list(verify.find(place))
+    found = list(manifests.find_results(place))
     if not found:
         what = "no ackclock result in it" if place.is_dir() else "no such folder"
         raise InputError(f"{place}: found {what}; expected a result, or a folder with results")

@@ -38,10 +38,8 @@ def compare(chosen: Options, *, scenario: Path, as_json: bool, dry_run: bool) ->
     from ackclock import engines
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal.comparison import print_comparison
-    from ackclock.cli.terminal.progress import progress
-    from ackclock.experiments import phase_effects, pilot
-    from ackclock.experiments.compare import compare as comparing
-    from ackclock.experiments.compare import folder as folders
+    from ackclock.cli.terminal.output import progress
+    from ackclock.experiments import comparison, phase_effects, pilot
     from ackclock.input.source import named
 
     seeds = run_jobs.seeds(chosen)
@@ -57,20 +55,20 @@ def compare(chosen: Options, *, scenario: Path, as_json: bool, dry_run: bool) ->
         click.echo(json.dumps(planned) if as_json else f"{plan.name}: {', '.join(supported)}\n{expected}")
         run_jobs.warn_shortage(expected, folder)
         return
-    folders.check(folder)
+    comparison.check_folder(folder)
     if chosen.module and run_jobs.LINUX in supported:
         run_jobs.check_module([runs], chosen.module)
     with (
         progress(f"{folder.name}: {', '.join(names)}") as report_progress,
         run_jobs.module_loaded(plan, *supported),
     ):
-        result = comparing.compare(
+        result = comparison.compare(
             plan, names, seeds, jobs=chosen.jobs, progress=report_progress, command=chosen.command
         )
         for name in perturbed:
             data = phase_effects.checked(result.data[name], runs, name, jobs=chosen.jobs)
             result = replace(result, data={**result.data, name: data})
-    folders.write(result, folder, report=chosen.report, command=chosen.command)
+    comparison.write(result, folder, report=chosen.report, command=chosen.command)
     if as_json:
         click.echo(json.dumps(result.as_dict(), allow_nan=False))
     else:

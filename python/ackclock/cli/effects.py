@@ -13,7 +13,7 @@ from ackclock.cli.command import FOLDER, Argument, Command
 from ackclock.input import cli_values
 
 if TYPE_CHECKING:
-    from ackclock.experiments.effects.effects import Effects
+    from ackclock.experiments.effects import Effects
 
 
 @click.command(cls=Command)
@@ -36,7 +36,7 @@ def effects(*, sweep: Path, metric: str, as_json: bool) -> None:
         ackclock effects results/buffers-packet-sweep --metric utilisation
         ackclock effects results/buffers-packet-sweep --metric queue_delay_mean,jain
     """
-    from ackclock.experiments.effects import effects as analysis
+    from ackclock.experiments import effects as analysis
     from ackclock.experiments.sweep import result
 
     read = result.read(sweep)
@@ -52,14 +52,14 @@ def _print_effects(result: Effects) -> None:
     """Print the sentences, then a row for each key and pair, the greatest effect first."""
     from rich.text import Text
 
-    from ackclock.cli.terminal import tables
-    from ackclock.experiments.effects.effects import effect, sentences, share
+    from ackclock.cli.terminal import output
+    from ackclock.experiments.effects import effect, sentences, share
     from ackclock.figures import numbers
 
-    console = tables.console()
+    console = output.console()
     for sentence in sentences(result):
         console.print(Text(sentence))
-    table = tables.table("key", "share", "from", "to", "change of the mean", "significant")
+    table = output.table("key", "share", "from", "to", "change of the mean", "significant")
     for term in result.terms:
         step = result.step(term)
         low, high = result.values(step) if step else ("", "")

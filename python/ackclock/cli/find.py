@@ -235,8 +235,8 @@ def _perform(
     target: Target | None,
 ) -> None:
     from ackclock.cli import run_jobs
-    from ackclock.cli.terminal import search_result
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal import settings
+    from ackclock.cli.terminal.output import progress
     from ackclock.experiments import cluster
     from ackclock.experiments.search import evaluator, folder, search
 
@@ -260,7 +260,7 @@ def _perform(
 
         def keep(answer: SearchResult) -> None:
             folder.write(answer, folder_path, command=chosen.command, figure=False)
-            report_progress(search_result.progress_share(answer))
+            report_progress(settings.progress_share(answer))
 
         runs = folder.runs(folder_path, question)
         answer = search.find(question, runs=runs, jobs=chosen.jobs, executor=executor, budget_s=budget_s, tell=keep)
@@ -272,8 +272,8 @@ def _perform(
     if as_json:
         click.echo(json.dumps(answer.as_dict(), allow_nan=False))
     else:
-        search_result.print_result(answer)
-        click.echo(search_result.cost(answer), err=True)
+        settings.print_search(answer)
+        click.echo(settings.cost(answer), err=True)
     click.echo(f"wrote {folder_path}", err=as_json)
     if answer.verdict != "holds":
         raise click.exceptions.Exit(STATUSES[answer.verdict])

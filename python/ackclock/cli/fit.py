@@ -8,19 +8,11 @@ from pathlib import Path
 import click
 
 from ackclock.cli import options
-from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.cli.command import FOLDER, Command
 
 
 @click.command(cls=Command)
-@click.argument(
-    "results",
-    cls=Argument,
-    metavar="RUN...",
-    type=FOLDER,
-    nargs=-1,
-    required=True,
-    help="Folders of results: runs or captures.",
-)
+@options.paths("results", "RUN...", FOLDER, "Folders of results: runs or captures.")
 @options.json_flag("Print estimates and intervals as JSON.")
 @options.out_file("Write to a file (default: standard output).")
 def fit(*, results: Sequence[Path], as_json: bool, out: Path | None) -> None:

@@ -142,7 +142,7 @@ def disk_(
 
 
 def _watch(duration_s: float) -> Stalls:
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.output import progress
     from ackclock.doctor import clock_gaps
 
     with progress("Watching the clock") as report_progress:
@@ -150,7 +150,7 @@ def _watch(duration_s: float) -> Stalls:
 
 
 def _measure(folder: Path, **more: Any) -> Disk:
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.output import progress
     from ackclock.doctor import disk
 
     with progress("Measuring the disk") as report_progress:

@@ -79,7 +79,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         ackclock doctor host network alice --file /var/captures --file :/var/captures
     """
     from ackclock.cli import run_jobs
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.output import progress
     from ackclock.doctor.network import transfers
     from ackclock.doctor.network.endpoints import checked
     from ackclock.doctor.network.files import parse_files

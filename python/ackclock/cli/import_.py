@@ -9,19 +9,11 @@ from pathlib import Path
 import click
 
 from ackclock.cli import options
-from ackclock.cli.command import FILE, Argument, Command
+from ackclock.cli.command import FILE, Command
 
 
 @click.command("import", cls=Command)
-@click.argument(
-    "files",
-    cls=Argument,
-    metavar="FILE...",
-    type=FILE,
-    nargs=-1,
-    required=True,
-    help="Output files of other programs, also compressed by gzip.",
-)
+@options.paths("files", "FILE...", FILE, "Output files of other programs, also compressed by gzip.")
 @options.out("Folder of the result.", required=True)
 @click.option("--kind", metavar="KIND", help="flent, iperf3, teacup, tc or ss (default: detected for each file).")
 @options.as_json

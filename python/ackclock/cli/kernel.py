@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ackclock.cli import completion
-from ackclock.cli.command import FILE, Argument, Group
+from ackclock.cli import completion, options
+from ackclock.cli.command import FILE, Group
 from ackclock.errors import InputError
 
 
@@ -35,7 +35,7 @@ def build(*, source: Path | None, series: str | None, force: bool) -> None:
         ackclock kernel build --source ~/linux
         ackclock kernel build --series 6.12
     """
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.output import progress
     from ackclock.engines.linux.kernel import build as building
 
     if source is not None and series is not None:
@@ -76,13 +76,7 @@ def list_() -> None:
 
 
 @kernel.command("load")
-@click.argument(
-    "name",
-    cls=Argument,
-    metavar="NAME",
-    shell_complete=completion.one_of(completion.loadable),
-    help="lincubic or accucubic.",
-)
+@options.algorithm(completion.loadable, "lincubic or accucubic.")
 @click.option(
     "--set",
     "settings",
@@ -107,13 +101,7 @@ def load(*, name: str, settings: Sequence[str]) -> None:
 
 
 @kernel.command("unload")
-@click.argument(
-    "name",
-    cls=Argument,
-    metavar="NAME",
-    shell_complete=completion.one_of(completion.loadable),
-    help="The algorithm that was loaded.",
-)
+@options.algorithm(completion.loadable, "The algorithm that was loaded.")
 def unload(*, name: str) -> None:
     """Unload it (root). Connections that use it keep it until they end.
 

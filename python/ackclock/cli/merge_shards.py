@@ -9,19 +9,11 @@ from pathlib import Path
 import click
 
 from ackclock.cli import options
-from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.cli.command import FOLDER, Command
 
 
 @click.command("merge-shards", cls=Command)
-@click.argument(
-    "shards",
-    cls=Argument,
-    metavar="DIR...",
-    type=FOLDER,
-    nargs=-1,
-    required=True,
-    help="Folders of all shards of a sweep, in any order.",
-)
+@options.paths("shards", "DIR...", FOLDER, "Folders of all shards of a sweep, in any order.")
 @options.out("Folder of the merged sweep.", required=True)
 @options.as_json
 @options.report
@@ -35,8 +27,8 @@ def merge_shards(*, shards: Sequence[Path], out: Path, as_json: bool, report: bo
         ackclock merge-shards from-*/results/mine-packet-sweep-*-of-20 --out results/mine
     """
     from ackclock.cli.report import write_report
-    from ackclock.cli.terminal.progress import progress
-    from ackclock.cli.terminal.sweep import print_sweep
+    from ackclock.cli.terminal.output import progress
+    from ackclock.cli.terminal.settings import print_sweep
     from ackclock.dataset.manifests import POINTS
     from ackclock.experiments.sweep import merge_shards as merging
 

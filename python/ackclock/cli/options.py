@@ -22,15 +22,28 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 scenario: Decorator = click.argument(
     "scenario", cls=Argument, metavar="SCENARIO", type=FILE, help="Scenario file (TOML); - is standard input."
 )
-captures: Decorator = click.argument(
+
+
+def algorithm(known: completion.Source, description: str) -> Decorator:
+    """Declare the argument NAME: an algorithm, completed from those that are known."""
+    return click.argument(
+        "name", cls=Argument, metavar="NAME", shell_complete=completion.one_of(known), help=description
+    )
+
+
+def paths(name: str, metavar: str, kind: click.Path, description: str, **more: Any) -> Decorator:
+    """Declare an argument of one path or more."""
+    return click.argument(
+        name, cls=Argument, metavar=metavar, type=kind, nargs=-1, required=True, help=description, **more
+    )
+
+
+captures: Decorator = paths(
     "files",
-    cls=Argument,
-    metavar="FILE...",
-    type=FILE,
-    nargs=-1,
-    required=True,
+    "FILE...",
+    FILE,
+    "Captures (pcap or pcapng, also compressed by gzip, zstd or xz); - is standard input.",
     shell_complete=completion.subcommand_or("file", "host"),
-    help="Captures (pcap or pcapng, also compressed by gzip, zstd or xz); - is standard input.",
 )
 
 

@@ -8,15 +8,13 @@ from pathlib import Path
 import click
 
 from ackclock.cli import options
-from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.cli.command import FOLDER, Command
 from ackclock.errors import InputError
 from ackclock.system.files import readable
 
 
 @click.command(cls=Command)
-@click.argument(
-    "results", cls=Argument, metavar="RUN...", type=FOLDER, nargs=-1, required=True, help="Folders of results."
-)
+@options.paths("results", "RUN...", FOLDER, "Folders of results.")
 @options.out_file("HTML file (default: report.html in the folder, or here for several).")
 def report(*, results: Sequence[Path], out: Path | None) -> None:
     """Write a report: one HTML file that opens offline. Several results are shown side by side, sweeps overlaid.

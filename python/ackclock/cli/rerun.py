@@ -36,7 +36,7 @@ def rerun(*, file: Path, out: Path | None, as_json: bool, kernel: str | None, jo
     """
     from ackclock.bundles import rerun as running
     from ackclock.bundles import verdict
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.output import progress
 
     with progress(f"{file.name}: rerun") as report_progress:
         settings = running.Options(jobs=jobs, kernel=kernel, command=options.command_line(), progress=report_progress)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ackclock.cli import options
-from ackclock.cli.command import FILE, Argument, Command
+from ackclock.cli.command import FILE, Command
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Job, Options
@@ -18,15 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument(
-    "scenarios",
-    cls=Argument,
-    metavar="SCENARIO...",
-    type=FILE,
-    nargs=-1,
-    required=True,
-    help="Scenario files (TOML); - is standard input.",
-)
+@options.paths("scenarios", "SCENARIO...", FILE, "Scenario files (TOML); - is standard input.")
 @options.experiment()
 @options.out("Folder of the result (default: results/SCENARIO-ENGINE).")
 @options.as_json
@@ -87,7 +79,7 @@ def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, a
 
 def _run_job(job: Job, as_json: bool) -> None:
     from ackclock.cli.terminal import result
-    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.output import progress
 
     with progress(job.title) as report:
         data = job.run(report)

@@ -19,7 +19,7 @@ from ackclock.system import signals
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
     from ackclock.experiments.search.criteria import Constraint, Objective
-    from ackclock.experiments.search.grid import Grid
+    from ackclock.experiments.search.pareto import Grid
     from ackclock.experiments.sweep.result import Sweep
     from ackclock.experiments.sweep.run import Job
 
@@ -144,7 +144,7 @@ def _criteria(require: Sequence[str], best: Sequence[str]) -> Criteria:
 def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Selection) -> Iterator[Job]:
     """Yield a sweep for each engine. All errors are raised before anything runs."""
     from ackclock.cli import run_jobs
-    from ackclock.cli.terminal.progress import delayed_progress
+    from ackclock.cli.terminal.output import delayed_progress
     from ackclock.experiments.sweep import run as sweeps
 
     seeds = run_jobs.seeds(chosen)
@@ -198,8 +198,8 @@ def _print_plan(job: Job, as_json: bool) -> None:
 def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> None:
     from ackclock.cli import run_jobs
     from ackclock.cli.report import write_report
-    from ackclock.cli.terminal.progress import progress
-    from ackclock.cli.terminal.sweep import print_sweep
+    from ackclock.cli.terminal.output import progress
+    from ackclock.cli.terminal.settings import print_sweep
     from ackclock.dataset.manifests import POINTS
 
     count = len(job.runs) * (1 if job.perturbed is None else 2)
@@ -225,7 +225,7 @@ def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> No
 def _judge(job: Job, done: Sweep, criteria: Criteria) -> Grid:
     """Return a verdict on each point."""
     from ackclock import engines
-    from ackclock.experiments.search.grid import judge
+    from ackclock.experiments.search.pareto import judge
 
     groups = done.table.group_by("point", maintain_order=True)
     runs = [group.select(criteria.metrics).to_dicts() for _, group in groups]

@@ -238,9 +238,9 @@ class Dataset:
 
         Raises `InputError` for an unknown table, and if pandas is not installed (`ackclock[pandas]`).
         """
-        from ackclock.dataset import pandas
+        from ackclock.dataset import lazy_frame
 
-        return pandas.frame(self.flows if table == "flows" else self.frame(table))
+        return lazy_frame.pandas_frame(self.flows if table == "flows" else self.frame(table))
 
     def __repr__(self) -> str:
         from ackclock.dataset import reprs

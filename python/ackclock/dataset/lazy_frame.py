@@ -1,4 +1,4 @@
-"""Rows of a table as an engine handed them over; a Polars frame is made of them on demand.
+"""Rows of a table as an engine handed them over; Polars frames are made of them on demand, and pandas frames of those.
 
 To make a frame of small columns takes longer than many a simulation, and metrics read most of them as NumPy arrays.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -17,6 +18,7 @@ import polars as pl
 
 from ackclock.dataset import tables
 from ackclock.dataset.tables import Column
+from ackclock.errors import InputError
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -150,3 +152,21 @@ def _are_strings(column: Sequence[Any]) -> bool:
 
 def _length(item: object) -> int:
     return len(item) if isinstance(item, Iterable) and not isinstance(item, str) else 0  # type: ignore[arg-type]
+
+
+def pandas_frame(table: pl.DataFrame) -> Any:
+    """Return a `pandas.DataFrame` with the same columns; null is NaN in numbers, which become floats, else None.
+
+    Raises `InputError` if pandas is not installed.
+    """
+    try:
+        pandas: Any = import_module("pandas")
+    except ImportError as error:
+        raise InputError(f"found no pandas ({error}); expected ackclock[pandas]: pip install pandas") from None
+    return pandas.DataFrame({column.name: _pandas_values(column) for column in table})
+
+
+def _pandas_values(column: pl.Series) -> Any:
+    if column.dtype.is_numeric():
+        return (column.cast(pl.Float64) if column.null_count() else column).to_numpy()
+    return column.to_numpy() if column.dtype == pl.Boolean and not column.null_count() else column.to_list()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from ackclock.dataset import checksums, tables
-from ackclock.dataset.result_kind import KEYS, LONGEST_MANIFEST, MANIFEST, Kind, kind
+from ackclock.dataset.result_kind import DATASETS, KEYS, LONGEST_MANIFEST, MANIFEST, MARKS, Kind, kind
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError, first_line
 from ackclock.system import files
@@ -28,6 +29,11 @@ MAX_RUN = 2**32 - 1
 
 #: A version's number, as it is written in a message.
 _PLAIN = re.compile(r"[\w.+-]{1,40}", re.ASCII)
+
+#: States of a result: as it was written; as far as it got; not as it was written.
+SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
+
+_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.SEARCH)
 
 #: Errors that Polars raises for damaged files; some damage makes it panic.
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
@@ -234,3 +240,48 @@ def _is_file(name: object, sha256: object) -> bool:
     parts = PurePosixPath(name).parts if isinstance(name, str) else ()
     inside = bool(parts) and ".." not in parts and parts[0] != "/"
     return inside and isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A result and its state; `problems` list the damage. Files and bytes are those that are sound."""
+
+    folder: Path
+    kind: Kind
+    state: str
+    files: int
+    size_bytes: int
+    problems: tuple[str, ...]
+
+
+def find_results(folder: Path) -> Iterator[Path]:
+    """Yield the results in a folder, itself included, in the order of their names; and remains of results."""
+    for path, below, _ in os.walk(folder):
+        below[:] = sorted(name for name in below if name not in PLACES and not is_temporary(Path(name)))
+        if _was_result(Path(path)):
+            yield Path(path)
+
+
+def verify(folder: Path) -> Checked:
+    """Compare a result with its manifest."""
+    what = kind(folder)
+    try:
+        manifest = read(folder)
+    except InputError as error:
+        return Checked(folder, what, DAMAGED, 0, 0, (_relative(folder, str(error)),))
+    problems = manifest.problems()
+    sound = [folder / name for name in manifest.files if name not in problems]
+    unfinished = what is Kind.SWEEP and POINTS not in manifest.files
+    state = DAMAGED if problems else UNFINISHED if unfinished else SOUND
+    size_bytes = sum(path.stat().st_size for path in sound)
+    return Checked(folder, what, state, len(sound), size_bytes, tuple(f"{name}: {problems[name]}" for name in problems))
+
+
+def _was_result(folder: Path) -> bool:
+    tables = (place for place in PLACES if place.endswith(".parquet"))
+    return kind(folder) in _RESULTS or any((folder / name).exists() for name in (*tables, *MARKS))
+
+
+def _relative(folder: Path, message: str) -> str:
+    """Remove the folder from a message."""
+    return message.removeprefix(f"{folder / MANIFEST}: ").removeprefix(f"{folder}: ")

@@ -6,7 +6,7 @@ kernel counts, once in a millisecond. Written down, the gaps are the log that `a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,8 +138,8 @@ def watch(for_s: float, report_progress: Callable[[float], object] = lambda _: N
     return Stalls(gaps, first_s, first_wall_s, *watching.clocks_s, watching.has_counter)
 
 
-def _schema(names: Iterable[str] = GAP_COLUMNS) -> dict[str, pl.DataType]:
-    return {name: pl.String() if name == "class" else pl.Float64() for name in names}
+def _schema() -> dict[str, pl.DataType]:
+    return {name: pl.String() if name == "class" else pl.Float64() for name in GAP_COLUMNS}
 
 
 def write_log(batches: Stalls, path: Path) -> Path:

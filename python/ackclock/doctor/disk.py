@@ -134,9 +134,9 @@ class Disk:
         return Finding("disk", sentence, evidence, SLOWLY if slow else "", bad=slow)
 
 
-def capture_bytes_s(rate_bps: float, snaplen_bytes: int = SNAPLEN_BYTES) -> float:
+def capture_bytes_s(rate_bps: float) -> float:
     """Return the bytes/s of a capture of full packets: rate/8 × snaplen/1500 (Belhareth 2014, 4.3.3)."""
-    return rate_bps / 8 * snaplen_bytes / PACKET_BYTES
+    return rate_bps / 8 * SNAPLEN_BYTES / PACKET_BYTES
 
 
 def _speed(bytes_s: float) -> str:

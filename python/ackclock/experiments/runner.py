@@ -20,7 +20,7 @@ from ackclock.experiments.executors import Executor, StoppedError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.plan import Plan
-from ackclock.scenario.coerce import Accepted, taken
+from ackclock.scenario.builder import Accepted, taken
 from ackclock.scenario.planning import Loaded
 
 #: Memory for the rows of all runs together, before they are written to disk.

@@ -39,10 +39,10 @@ def reject_features(plan: Plan, target: str, has: Collection[str]) -> None:
         raise ExportError(target, missing)
 
 
-def too_many(plan: Plan, maximum: int = MAX_FLOWS) -> Iterator[str]:
+def too_many(plan: Plan) -> Iterator[str]:
     """Yield a reason if there are more flows than a person would write."""
-    if len(plan.flows) + len(plan.datagrams) > maximum:
-        yield f"more than {maximum} flows"
+    if len(plan.flows) + len(plan.datagrams) > MAX_FLOWS:
+        yield f"more than {MAX_FLOWS} flows"
 
 
 def too_many_drawn(plan: Plan) -> Iterator[str]:

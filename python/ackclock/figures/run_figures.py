@@ -28,7 +28,7 @@ from ackclock.figures.figure_spec import (
 )
 from ackclock.figures.overlay import Other
 from ackclock.metrics import delay as delay_metrics
-from ackclock.metrics import epoch, one_way
+from ackclock.metrics import epoch
 from ackclock.metrics.view import Array, RunView
 
 #: Colour of a congestion epoch.
@@ -182,7 +182,7 @@ def _delay_references(view: RunView, unit_s: float) -> tuple[Reference, ...]:
 
 def delay(view: RunView) -> Drawing:
     """Return the one-way delay of each flow's data, the mean of each interval."""
-    rows = one_way.series(view)
+    rows = delay_metrics.one_way_series(view)
     if not rows.height:
         raise InputError("the result has no one-way delays to draw; expected a run with [record] delays = true")
     wide = rows.pivot(on="flow", index="time_s", values="delay_mean_s").sort("time_s")

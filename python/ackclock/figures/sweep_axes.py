@@ -16,8 +16,7 @@ from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, full_name, main
-from ackclock.scenario.points import Axis, label, short_keys, short_labels
-from ackclock.scenario.swept_quantities import amounts
+from ackclock.scenario.points import Axis, amounts, label, short_keys, short_labels
 
 #: Charts at most: of the main metrics, those that there are; of all, if few were computed.
 MAX_CHARTS = 8

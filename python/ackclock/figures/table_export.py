@@ -15,8 +15,7 @@ from ackclock.figures import numbers, sweep_axes
 from ackclock.figures.sweep_axes import Swept
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, full_name, main
-from ackclock.scenario import swept_quantities
-from ackclock.scenario.points import label, short_keys
+from ackclock.scenario.points import label, numeric_column, short_keys
 
 FORMS = ("latex", "markdown", "csv")
 
@@ -112,7 +111,7 @@ def _csv(sweep: Swept, names: Sequence[str]) -> str:
     file = StringIO()
     rows = csv.writer(file, lineterminator="\n")
     ends = ("mean", "ci95_low", "ci95_high")
-    keys = [(axis.key, swept_quantities.numeric_column(axis)) for axis in sweep.axes]
+    keys = [(axis.key, numeric_column(axis)) for axis in sweep.axes]
     heads = [head for key, of in keys for head in (key, *([of.column] if of else []))]
     rows.writerow([*heads, "n", *(f"{name}_{end}" for name in names for end in ends)])
     for point in sweep.points:

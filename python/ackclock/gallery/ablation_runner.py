@@ -11,10 +11,10 @@ from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
-from ackclock.gallery import cases, page, runner, staleness
+from ackclock.gallery import cases, page, runner
 from ackclock.gallery.ablations import TABLE, Ablation
 from ackclock.gallery.entry import Entry
-from ackclock.gallery.result import FULL, QUICK, Judged, Result
+from ackclock.gallery.result import FULL, KEY, QUICK, Judged, Result, current_result, made_of
 from ackclock.gallery.verdict import Row
 from ackclock.plan import Plan
 
@@ -27,8 +27,8 @@ def place(out: Path, entry: Entry) -> Path:
 def stored_result(entry: Entry, chosen: Sequence[Ablation], folder: Path, *, quick: bool = False) -> Result | None:
     """Return the stored result of ablations, if nothing that it depends on has changed."""
     names = [each.name for each in chosen]
-    made = staleness.made_of(entry, QUICK if quick else FULL, runner.missing(entry), names)
-    return staleness.result(entry, folder, TABLE, made)
+    made = made_of(entry, QUICK if quick else FULL, runner.missing(entry), names)
+    return current_result(entry, folder, TABLE, made)
 
 
 def run(
@@ -45,14 +45,14 @@ def run(
     """Runs mechanisms of an entry and writes a folder, whole or not at all.
 
     The folder holds `MECHANISM/ENGINE/CASE/` (datasets), `switched.csv` and `page.md`. In the rows the mechanism's name
-    stands for the reading's. The arguments are those of `work.run`.
+    stands for the reading's. The arguments are those of `runner.run`.
 
     Raises:
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     result_kind.check(folder, Kind.REPRODUCTION)
     names, scale = [each.name for each in chosen], QUICK if quick else FULL
-    made = staleness.made_of(entry, scale, runner.missing(entry), names)
+    made = made_of(entry, scale, runner.missing(entry), names)
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     tell = runner.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
     how = runner.How(jobs, executor, command, perturbed=False)
@@ -73,7 +73,7 @@ def run(
             result.write(new / TABLE)
             last = Result.last(entry.folder / runner.TABLE, entry.id)
             (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
-            about = {"id": entry.id, "scale": scale, "mechanisms": names, staleness.KEY: made}
+            about = {"id": entry.id, "scale": scale, "mechanisms": names, KEY: made}
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
             manifests.write(new, manifest, manifests.list_files(new))
     return result

@@ -143,13 +143,10 @@ def windows_and_epochs(engines: Mapping[str, Mapping[str, Dataset]], names: Mapp
     return fig
 
 
-def total_window(
-    ax: Axes, data: Dataset, label: str, between: tuple[float, float] | None = None, *, named: bool = True
-) -> None:
+def total_window(ax: Axes, data: Dataset, label: str, between: tuple[float, float] | None = None) -> None:
     """The sum of all windows over time in the first run, with what the path holds.
 
-    `between` are the windows that are shown (segments): all by default. Without `named`, what the path holds is a line
-    alone, for panels with others to their right.
+    `between` are the windows that are shown (segments): all by default.
     """
     view = style.first_run(data)
     lines = curves.windows(view)
@@ -157,7 +154,7 @@ def total_window(
     low, high = between or (0.0, float("inf"))
     for value, name in curves.path_limits(view):
         if low <= value <= high and curves.in_sight(value, float(lines.total().max())):
-            style.reference(ax, value, name if named else "")
+            style.reference(ax, value, name)
     style.warmup([ax], view.warmup_s)
     style.time_axis(ax, view)
     ax.set_ylim(low, high if between else None)

@@ -1,17 +1,36 @@
-"""The result of an entry: judged rows, as a table on disk and in JSON."""
+"""The result of an entry: judged rows, as a table on disk and in JSON.
+
+A stored result is current if nothing that it comes of has changed since it was made. So the same command goes on where
+it was interrupted, and a row that is there is by the current engines.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ackclock.dataset import manifests
+from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
+from ackclock.gallery import ablations
+from ackclock.gallery.entry import REPRODUCTIONS, Entry
 from ackclock.gallery.verdict import CONTRADICTS, Row, best, worst
 
 FULL, QUICK = "full", "quick"
+
+#: The key of a result's manifest that says of what it was made.
+KEY = "made_of"
+
+#: Names of written files in an entry's folder.
+MADE = ("reproduced.csv", ablations.TABLE, "__pycache__")
+
+#: File that is read when pages are made.
+TEXT = "README.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +181,51 @@ def _judged(row: Mapping[str, str]) -> Judged:
     numbers = {name: float(row[name]) if row[name] else None for name in ("reproduced", "ci95_low", "ci95_high")}
     marks = {"counts": row["counts"] == "true", "decides": row.get("decides") == "true"}
     return Judged(**{**row, **numbers, **marks, "n": int(row["n"])})  # type: ignore[arg-type]
+
+
+def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanisms: Iterable[str] = ()) -> str:
+    """Return a SHA-256 of what a result comes of: the program with its engines, the entry's files, what is run of them.
+
+    Of the programs beside it, ns-2, ns-3 and the guest's kernel, it has only whether they are there.
+    """
+    of = hashlib.sha256(_program())
+    names = list(mechanisms)
+    for path in _files(entry.folder, () if names else (ablations.FILE,)):
+        of.update(path.name.encode() + b"\0" + path.read_bytes())
+    there = [engine for engine, lack in lacks.items() if not lack]
+    for chosen in ((scale,), there, entry.only, entry.read, names):
+        of.update("\0".join(chosen).encode() + b"\1")
+    return of.hexdigest()
+
+
+def current_result(entry: Entry, folder: Path, table: str, made: str) -> Result | None:
+    """Return the stored result of a folder, if its inputs and its files are unchanged; else None."""
+    try:
+        manifest = manifests.read(folder, Kind.REPRODUCTION)
+    except (InputError, OSError):  # whoever writes there says what is wrong with the place
+        return None
+    if manifest.about["reproduction"].get(KEY) != made or manifest.problems():
+        return None
+    return Result.read(folder / table, entry.id)
+
+
+@cache
+def _program() -> bytes:
+    """A digest of the package's files and of its library; the entries have their own."""
+    package, of = REPRODUCTIONS.parent, hashlib.sha256()
+    for path in sorted(_within(package)):
+        of.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
+    return of.digest()
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_file():
+            yield path
+        elif path.name not in MADE and path != REPRODUCTIONS:
+            yield from _within(path)
+
+
+def _files(folder: Path, others: Iterable[str]) -> list[Path]:
+    left_out = (*MADE, TEXT, *others)
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in left_out)

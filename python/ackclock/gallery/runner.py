@@ -19,11 +19,11 @@ from ackclock.errors import InputError, UnsupportedError
 from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.executors import Executor
 from ackclock.figures.plots import style
-from ackclock.gallery import cases, figures, page, staleness
+from ackclock.gallery import cases, figures, page
 from ackclock.gallery.entry import Entry
 from ackclock.gallery.interpretations import NONE, Interpretation
 from ackclock.gallery.measurements import Measured, Values, of_run
-from ackclock.gallery.result import FULL, QUICK, Judged, Result
+from ackclock.gallery.result import FULL, KEY, QUICK, Judged, Result, current_result, made_of
 from ackclock.gallery.verdict import Row
 from ackclock.metrics import runs
 from ackclock.plan import Plan
@@ -45,8 +45,8 @@ TABLE, FIGURE = "reproduced.csv", "figure.png"
 
 def stored_result(entry: Entry, folder: Path, *, quick: bool = False) -> Result | None:
     """An entry's result that is in its folder, if nothing that it comes of has changed since it was made."""
-    made = staleness.made_of(entry, QUICK if quick else FULL, missing(entry))
-    return staleness.result(entry, folder, TABLE, made)
+    made = made_of(entry, QUICK if quick else FULL, missing(entry))
+    return current_result(entry, folder, TABLE, made)
 
 
 def run(
@@ -81,7 +81,7 @@ def run(
     """
     result_kind.check(folder, Kind.REPRODUCTION)
     lacks, scale = warn_missing(entry), QUICK if quick else FULL
-    made = staleness.made_of(entry, scale, lacks)
+    made = made_of(entry, scale, lacks)
     passes = _passes(entry, lacks, quick=quick)
     tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
     how = How(jobs, executor, command, perturbed=not quick)
@@ -108,7 +108,7 @@ def run(
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
             (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
-            about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines), staleness.KEY: made}
+            about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines), KEY: made}
             if result.readings:
                 about["readings"] = result.readings
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}

@@ -140,9 +140,9 @@ class Agent:
         self._check(message)
         return message
 
-    def clock(self, exchanges: int = EXCHANGES) -> Offset:
+    def clock(self) -> Offset:
         """Return the offset of its monotonic clock."""
-        return offset([self._exchange() for _ in range(exchanges)])
+        return offset([self._exchange() for _ in range(EXCHANGES)])
 
     def change(self, changes: Sequence[Mapping[str, Any]]) -> None:
         """Change the host until `end`: `{"sysctl", "value"}` or `{"run", "undo"}`. Raises `HostError`."""

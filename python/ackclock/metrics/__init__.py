@@ -43,22 +43,20 @@ from ackclock.metrics import (
     epoch,
     fairness,
     loss,
-    one_way,
     oscillation,
-    paths,
     robust,
+    sharing,
     slowdown,
     throughput,
 )
 from ackclock.metrics.distributions import cdf, windows_over_time
-from ackclock.metrics.epoch_tables import epochs_by_rule, window_reductions
+from ackclock.metrics.epoch import epochs_by_rule, window_reductions
 from ackclock.metrics.flow_tables import flow_goodput, flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
-from ackclock.metrics.paths import shared_paths
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.responsiveness import responsiveness_at
-from ackclock.metrics.sharing import shared_bottlenecks
+from ackclock.metrics.sharing import shared_bottlenecks, shared_paths
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.tracking import cubic_epochs
@@ -99,13 +97,12 @@ FAMILIES = (
     loss,
     datagrams,
     delay,
-    one_way,
     epoch,
     completion,
     slowdown,
     dynamics,
     oscillation,
-    paths,
+    sharing,
 )
 
 #: Expected argument of a run's metrics.

@@ -1,17 +1,23 @@
-"""Flows that share a bottleneck: those whose round-trip times are correlated.
+"""Flows that share a bottleneck or a path.
 
 A queue delays all that passes it alike, so the RTTs of its flows are correlated (Rubenstein, Kurose and Towsley,
 *Detecting Shared Congestion of Flows Via End-to-End Measurement*, 2002, have it of one-way delays and losses). Here:
 Pearson's coefficient of the smoothed RTTs at the instants at which both were sampled; flows that are joined by a chain
 of pairs above the threshold share one.
+
+Paths through an ECMP network are known where `[record] paths = true` recorded the links. What two flows share is
+counted from switch to switch: their hosts' own links, the first and the last of a path, are no choice of the network's.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock.metrics.metric import Metric
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
@@ -25,6 +31,13 @@ MIN_INSTANTS = 20
 MAX_FLOWS = 1000
 
 SCHEMA = {"run": pl.UInt32, "flow": pl.UInt32, "bottleneck": pl.Int64, "correlation": pl.Float64}
+
+PATHS_SCHEMA: dict[str, Any] = {
+    "run": pl.UInt32,
+    "path": pl.List(pl.UInt32),
+    "flows": pl.UInt32,
+    "numbers": pl.List(pl.UInt32),
+}
 
 
 def shared_bottlenecks(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
@@ -83,3 +96,46 @@ def _components(joined: npt.NDArray[np.bool_]) -> list[int | None]:
                 waiting += [int(other) for other in np.flatnonzero(joined[one])]
         number += 1
     return groups
+
+
+def path_flows_max(view: RunView) -> float | None:
+    """Most flows whose data share one path from switch to switch, over the whole run.
+
+    Null where paths were not recorded, where packets draw their own, and without a switch between switches. Source:
+    Hopps 2000 (RFC 2992), Al-Fares et al. 2010 (Hedera: collisions of hashed flows).
+    """
+    counts = view.cached(shared)["flows"].to_numpy()
+    return float(counts.max()) if counts.size else None
+
+
+def path_flows_mean(view: RunView) -> float | None:
+    """Mean over the flows of how many share its path from switch to switch, itself counted; 1 if none shares.
+
+    Source: as `path_flows_max`.
+    """
+    counts = view.cached(shared)["flows"].to_numpy().astype(np.float64)
+    return float((counts**2).sum() / counts.sum()) if counts.size else None
+
+
+def shared(view: RunView) -> pl.DataFrame:
+    """Return each path from switch to switch that flows take: its links in order, and the flows on it."""
+    rows = view.rows("paths").frame().select("flow", "hop", "link").sort("flow", "hop")
+    ways = rows.group_by("flow", maintain_order=True).agg(pl.col("link").slice(1, pl.len() - 2).alias("path"))
+    ways = ways.filter(pl.col("path").list.len() > 0)
+    result = ways.group_by("path", maintain_order=True).agg(pl.len().alias("flows"), pl.col("flow").alias("numbers"))
+    return result.sort("flows", descending=True, maintain_order=True)
+
+
+def shared_paths(data: Recorded) -> pl.DataFrame:
+    """Return the paths from switch to switch that flows take, those with most flows first.
+
+    `run`; `path`, the numbers of its links in order; `flows`, how many take it, and their `numbers`.
+    """
+    of_runs = (view.cached(shared).select(pl.lit(view.run, pl.UInt32).alias("run"), pl.all()) for view in runs(data))
+    return pl.concat([pl.DataFrame(schema=PATHS_SCHEMA), *of_runs])
+
+
+METRICS = (
+    Metric("path_flows_max", "", "Most flows that share a path", path_flows_max),
+    Metric("path_flows_mean", "", "Flows that share a flow's path", path_flows_mean),
+)

@@ -1,18 +1,27 @@
-"""The usual scenario, of a rate and a round-trip time: long flows through one bottleneck.
+"""Scenarios of the Python interface: the forms that `run`, `sweep` and `compare` accept, and one without a file.
 
-What `ackclock.scenario(…)` gives, and what `ackclock find` looks into if it is given no file.
+`ackclock.scenario(…)` gives long flows through one bottleneck, from a rate and a round-trip time; `ackclock find` uses
+the same if it is given no file.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from ackclock.errors import InputError
-from ackclock.input import units
-from ackclock.input.arguments import readable_value
-from ackclock.scenario import overrides
-from ackclock.scenario.planning import Loaded, mapped
+from ackclock.input import arguments, units
+from ackclock.plan import Plan
+from ackclock.scenario import overrides, planning
+from ackclock.scenario.planning import Loaded
+
+#: A path, a text, tables, a loaded scenario, or a plan.
+Accepted: TypeAlias = Plan | Loaded | Path | str | Mapping[str, Any]
+
+EXPECTED = "a scenario: a path, TOML, a mapping, a plan, or what ackclock.load and ackclock.scenario give"
 
 #: The share of a run that is not measured.
 WARMUP = 1 / 4
@@ -99,6 +108,36 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
     try:
         values = content(**overrides.plain(given, ""))
     except units.UnitError as error:
-        raise InputError(f"duration: found {readable_value(duration)}; expected {error.expected}") from None
+        raise InputError(f"duration: found {arguments.readable_value(duration)}; expected {error.expected}") from None
     more = {"name": name, "repeats": None if repeats == 1 else repeats, "sweep": sweep}
-    return mapped({**values, **{key: value for key, value in more.items() if value is not None}})
+    return planning.mapped({**values, **{key: value for key, value in more.items() if value is not None}})
+
+
+def taken(name: str, value: Any) -> Plan | Loaded:
+    """A plan or a scenario. A text with a line break is TOML (no scenario has only one line), any other is a path.
+
+    Raises `TypeError` for what is neither of those, and what `planning.load` raises.
+    """
+    if isinstance(value, (Plan, Loaded)):
+        return value
+    if isinstance(value, Mapping):
+        return planning.mapped(value)
+    if isinstance(value, str) and "\n" in value:
+        return planning.loads(value)
+    if isinstance(value, (str, os.PathLike)):
+        return planning.load(arguments.PATH(name, value))
+    return arguments.wrong_type(name, value, EXPECTED)
+
+
+def scenario_and_seeds(name: str, value: Any) -> tuple[Loaded, tuple[int, ...] | None]:
+    """Return the scenario, of a plan too, and the plan's seeds if they differ from the scenario's.
+
+    Raises `InputError` for a plan that is not its scenario's any more.
+    """
+    given = taken(name, value)
+    if isinstance(given, Loaded):
+        return given, None
+    loaded = planning.loads(given.scenario_text, given.scenario_name or "scenario") if given.scenario_text else None
+    if loaded is None or loaded.sweep or replace(own := loaded.plan(), seeds=given.seeds) != given:
+        raise InputError(f"{name}: found a plan that is not its scenario's alone; expected the scenario")
+    return loaded, None if own.seeds == given.seeds else given.seeds

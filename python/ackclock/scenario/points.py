@@ -8,6 +8,9 @@ has six points; the last key changes fastest. A key is written as mistakes name 
 tables of a list. Quotes around it may be left out where TOML allows that. A value stands where its key says, in place
 of whatever the file has there, and may be anything: a text, a number, a list, a table. A key inside another swept key
 is set after it.
+
+Swept values may be numbers: what a file writes as `"1Gbit"` is 1e9 bit/s to whoever computes with it, or draws it. They
+are numbers together if they are of one kind: rates, times, sizes in one unit, or numbers without any.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
-from ackclock.input import cli_values
+from ackclock.input import cli_values, units
 from ackclock.input.fields import Loc, dotted, nearest, shown
 from ackclock.input.source import Overlay, Source, overlay
 
@@ -32,6 +35,24 @@ MAX_STEPS = 32
 
 #: A name and the indexes behind it: `network`, `flows[0]`.
 _STEP = re.compile(r"([A-Za-z_][\w-]*)((?:\[\d{1,6}\])*)", re.ASCII)
+
+#: Functions that read quantities, and their base units.
+_READERS: tuple[tuple[Callable[[object], float], str], ...] = (
+    (units.time_s, "s"),
+    (units.rate_bps, "bit/s"),
+    (units.count_rate_hz, "1/s"),
+)
+
+#: Suffixes of column names by the unit of their numbers.
+SUFFIXES = {
+    "s": "_s",
+    "bit/s": "_bps",
+    "1/s": "_hz",
+    "B": "_bytes",
+    "p": "_p",
+    "bdp": "_bdp",
+    units.OVER_SQRT_N: "_bdp_over_sqrt_n",
+}
 
 _A_KEY = 'a key such as "network.queue.limit" or "flows[0].congestion"'
 _A_LIST = 'a list of different values, such as ["0.3bdp", "1bdp"]'
@@ -250,3 +271,46 @@ def inline(value: Any) -> str:
 
 def _bare_or_quoted(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Numbers in one base unit; the unit is empty for bare numbers."""
+
+    values: tuple[float, ...]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumericColumn:
+    """The column of numbers that stands beside a swept key's texts: its name, and the number of each text."""
+
+    column: str
+    numbers: Mapping[str, float]
+
+
+def amounts(values: Sequence[Any]) -> Amounts | None:
+    """The values as numbers of one kind; None where they are names, tables, truth values, or of several kinds."""
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return Amounts(tuple(map(float, values)), "")
+    for read, unit in _READERS:
+        if (found := _read_all(read, values)) is not None:
+            return Amounts(found, unit)
+    sizes = _read_all(units.size, values)
+    kinds = {size.unit for size in sizes} if sizes else set()
+    return Amounts(tuple(size.value for size in sizes), kinds.pop()) if sizes and len(kinds) == 1 else None
+
+
+def numeric_column(axis: Axis) -> NumericColumn | None:
+    """`network.rate_bps` beside `network.rate`; None for names, and for numbers, which are their own."""
+    found = amounts(axis.values)
+    if found is None or not found.unit:
+        return None
+    return NumericColumn(axis.key + SUFFIXES[found.unit], dict(zip(map(label, axis.values), found.values, strict=True)))
+
+
+def _read_all(read: Callable[[object], Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
+    try:
+        return tuple(read(value) for value in values)
+    except units.UnitError:
+        return None

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ackclock.errors import InputError
 
+#: Maximum length of foreign text in a message, in characters.
+MAX_LENGTH = 200
+
 #: Kinds of other files, for messages.
 KINDS = {
     stat.S_IFDIR: "a directory",
@@ -72,13 +75,17 @@ def check_name(path: Path) -> Path:
 
 def readable(path: Path | str) -> str:
     """Return a path as one line of text that can be printed and stored, whatever bytes its name has."""
-    text = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return visible(str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def printable(text: str) -> str:
+    """Return foreign text as one line of at most `MAX_LENGTH` characters, without control characters."""
+    return visible(" ".join(text.split()))[:MAX_LENGTH]
+
+
+def visible(text: str) -> str:
+    """Return text with `?` in place of each control character."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def printable(text: str, max_length: int = 200) -> str:
-    """Return foreign text as one line of at most `max_length` characters, without control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:max_length]
 
 
 def reason(error: Exception) -> str:

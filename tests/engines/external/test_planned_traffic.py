@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import _core, engines
 from ackclock.engines.external.planned_traffic import Stream, draw_traffic
 from ackclock.plan import PathPlan
 
-TEXT = """
+TEXT = f"""
 name = "Drawn"
 duration = "5s"
 seeds = [3]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "20ms")}
 [[flows]]
 count = 3
 congestion = "reno"
-start = { jitter = "1s" }
+start = {{ jitter = "1s" }}
 [[traffic]]
 kind = "udp"
 packet = "500B"
@@ -32,7 +29,7 @@ stop = "4s"
 kind = "poisson"
 rate = "20/s"
 congestion = "reno"
-size = { distribution = "pareto", shape = 1.5, mean = "5KB" }
+size = {{ distribution = "pareto", shape = 1.5, mean = "5KB" }}
 [[traffic]]
 kind = "sources"
 transfers = 2

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from pcaps import frames
+from small_networks import dumbbell, leaf_spine
 
 import ackclock as ac
 from ackclock.errors import UnsupportedError
@@ -18,18 +19,14 @@ def captured(text, folder, engine="linux"):
     return data, frames(folder / "seed-1.pcap")
 
 
-DUMBBELL = """
+DUMBBELL = f"""
 duration = "2s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "10p" }
+{dumbbell("10Mbit", "20ms", "10p")}
 [[flows]]
 congestion = "cubic"
 size = "500KB"
 count = 2
-start = { every = "100ms" }
+start = {{ every = "100ms" }}
 [record]
 pcap = true
 """
@@ -60,16 +57,9 @@ def test_it_begins_as_the_packet_engines_does(tmp_path):
         assert mine.time_s == pytest.approx(other.time_s, abs=1.3e-3)
 
 
-BOTH_WAYS = """
+BOTH_WAYS = f"""
 duration = "500ms"
-[network]
-topology = "leaf-spine"
-leaves = 2
-spines = 1
-hosts = 1
-rate = "100Mbit"
-delay = "10us"
-queue = { discipline = "pfifo", limit = "100p" }
+{leaf_spine(2, 1, 1)}
 [[flows]]
 from = "h0"
 to = "h1"

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines.linux import network
 from ackclock.engines.linux.changes import changes
 
-TEXT = """
+TEXT = f"""
 duration = "3s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "30p" }
+{dumbbell("10Mbit", "20ms", "30p")}
 [[network.changes]]
 at = "1s"
 link = "bottleneck"

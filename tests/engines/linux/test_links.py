@@ -9,20 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 from changed import changed
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.engines.linux import network
 from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.script import script
-from ackclock.engines.linux.trace_steps import capacity_bps, stepped
+from ackclock.engines.linux.traces import capacity_bps, stepped
 
-TEXT = """
+TEXT = f"""
 duration = "4s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "30p" }
+{dumbbell("10Mbit", "40ms", "30p")}
 [[flows]]
 congestion = "reno"
 """

@@ -12,20 +12,17 @@ from pathlib import Path
 
 import pytest
 from changed import changed
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
-from ackclock.engines.linux import live, timing_quality
+from ackclock.engines.linux import live
 from ackclock.errors import InputError
 
-TEXT = """
+TEXT = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "0.1us"
+{dumbbell("10Mbit", "0.1us", "20p")}
 burst = "1600B"
-queue = { discipline = "pfifo", limit = "20p" }
 [[flows]]
 congestion = "reno"
 [linux]
@@ -100,14 +97,10 @@ def test_a_kill_ends_all_of_it():
     _wait(lambda: not _running("sleep 1000.75"))
 
 
-RUN = """
+RUN = f"""
 duration = "30s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "0.1us"
+{dumbbell("10Mbit", "0.1us", "20p")}
 burst = "1600B"
-queue = { discipline = "pfifo", limit = "20p" }
 [[flows]]
 congestion = "cubic"
 """
@@ -254,45 +247,3 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch):
     monkeypatch.setattr(live.shutil, "which", lambda name, path: None if name in ("tc", "ip") else name)
     with pytest.raises(InputError, match="--kernel live: found no iproute2; expected these Debian packages"):
         live.private(["true"])
-
-
-def tables_of(backlog_p, utilisation, late_s=(0.0, 0.0)):
-    """The tables of a run whose samples were so late on average, and at most."""
-    count = len(backlog_p)
-    return {
-        "queue_samples": {"link": [0] * count, "backlog_p": backlog_p, "utilisation": utilisation},
-        "kernel": {"late_mean_s": late_s[:1], "late_max_s": late_s[1:], "skipped_samples": [2]},
-    }
-
-
-def test_a_shortage_of_memory_is_reported():
-    assert list(timing_quality.squeezed(0)) == []
-    (doubt,) = timing_quality.squeezed(3)
-    assert doubt.startswith("TCP ran out of memory (net.ipv4.tcp_mem) 3 times")
-
-
-def test_a_capture_with_missing_packets_is_reported():
-    assert list(timing_quality.uncaptured(0)) == []
-    (doubt,) = timing_quality.uncaptured(12)
-    assert doubt == "the packet capture lacks 12 packets: too many came within 10 ms"
-
-
-def test_the_rate_that_was_held():
-    """20 of 21 samples come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
-    kept = timing_quality.measured(plan(), tables_of([5] * 21, [0.0] + [1.0, 0.9] * 10))
-    assert kept["shares"] == {"bottleneck": pytest.approx(0.95)}
-    (doubt,) = timing_quality.doubts(plan(), kept)
-    assert doubt == 'this machine could not keep up: the link "bottleneck" held 95.0 % of its rate while busy'
-
-
-def test_an_idle_link_gives_no_timing_quality():
-    kept = timing_quality.measured(plan(), tables_of([0, 0, 0], [0.1, 0.1, 0.1]))
-    assert kept["shares"] == {"bottleneck": None}
-    assert list(timing_quality.doubts(plan(), kept)) == []
-
-
-def test_a_late_sample():
-    kept = timing_quality.measured(plan(), tables_of([0] * 4, [0.0] * 4, (0.005, 0.015)))
-    assert (kept["late_mean_s"], kept["late_max_s"], kept["skipped_samples"]) == (0.005, 0.015, 2)
-    (doubt,) = timing_quality.doubts(plan(), kept)
-    assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

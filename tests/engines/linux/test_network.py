@@ -17,17 +17,14 @@ from ackclock.engines.linux.script import script
 from ackclock.plan import HopPlan, PathPlan
 
 sys.path.insert(0, str(Path(__file__).parent))
+from small_networks import dumbbell
 from wired import read
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 
-DUMBBELL = """
+DUMBBELL = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "20p" }
+{dumbbell("10Mbit", "40ms", "20p")}
 [[flows]]
 count = 2
 congestion = "cubic"

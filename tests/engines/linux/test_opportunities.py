@@ -13,7 +13,7 @@ from pcaps import frames
 import ackclock as ac
 from ackclock.engines.linux import network
 from ackclock.engines.linux.script import script
-from ackclock.engines.linux.trace_steps import capacity_bps, stepped
+from ackclock.engines.linux.traces import capacity_bps, stepped
 
 #: Datagrams of 1000 bytes each millisecond, 0.3 ms after it, and small and large ones beside.
 SCENARIO = """

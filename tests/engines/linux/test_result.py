@@ -73,3 +73,45 @@ def test_the_run_spec_has_every_path(plan, tmp_path):
     assert (given["clock"], given["seed"], given["app_interval_s"]) == ("virtual", 7, 0.001)
     assert (given["reader"], given["writer"]) == ("periodic", "periodic")
     assert given["result"] == str(tmp_path / "r")
+
+
+def tables_of(backlog_p, utilisation, late_s=(0.0, 0.0)):
+    """The tables of a run whose samples were so late on average, and at most."""
+    count = len(backlog_p)
+    return {
+        "queue_samples": {"link": [0] * count, "backlog_p": backlog_p, "utilisation": utilisation},
+        "kernel": {"late_mean_s": late_s[:1], "late_max_s": late_s[1:], "skipped_samples": [2]},
+    }
+
+
+def test_a_shortage_of_memory_is_reported():
+    assert list(result.squeezed(0)) == []
+    (doubt,) = result.squeezed(3)
+    assert doubt.startswith("TCP ran out of memory (net.ipv4.tcp_mem) 3 times")
+
+
+def test_a_capture_with_missing_packets_is_reported():
+    assert list(result.uncaptured(0)) == []
+    (doubt,) = result.uncaptured(12)
+    assert doubt == "the packet capture lacks 12 packets: too many came within 10 ms"
+
+
+def test_the_rate_that_was_held(plan):
+    """20 of 21 samples come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
+    kept = result.timing_quality(plan, tables_of([5] * 21, [0.0] + [1.0, 0.9] * 10))
+    assert kept["shares"] == {"bottleneck": pytest.approx(0.95)}
+    (doubt,) = result.doubts(plan, kept)
+    assert doubt == 'this machine could not keep up: the link "bottleneck" held 95.0 % of its rate while busy'
+
+
+def test_an_idle_link_gives_no_timing_quality(plan):
+    kept = result.timing_quality(plan, tables_of([0, 0, 0], [0.1, 0.1, 0.1]))
+    assert kept["shares"] == {"bottleneck": None}
+    assert list(result.doubts(plan, kept)) == []
+
+
+def test_a_late_sample(plan):
+    kept = result.timing_quality(plan, tables_of([0] * 4, [0.0] * 4, (0.005, 0.015)))
+    assert (kept["late_mean_s"], kept["late_max_s"], kept["skipped_samples"]) == (0.005, 0.015, 2)
+    (doubt,) = result.doubts(plan, kept)
+    assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

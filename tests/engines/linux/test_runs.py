@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from small_networks import dumbbell, leaf_spine
 
 import ackclock as ac
 from ackclock.engines.linux import disciplines, guest, stack
@@ -152,20 +153,13 @@ rate = "200/s"
 on = { distribution = "exponential", mean = "200ms" }
 off = { distribution = "exponential", mean = "200ms" }
 """
-LEAF_SPINE = """
+LEAF_SPINE = f"""
 duration = "100ms"
-[network]
-topology = "leaf-spine"
-leaves = 2
-spines = 2
-hosts = 1
-rate = "100Mbit"
-delay = "10us"
-queue = { discipline = "pfifo", limit = "100p" }
+{leaf_spine(2, 2, 1)}
 [[flows]]
 between = "permutation"
 congestion = "reno"
-start = { jitter = "10ms" }
+start = {{ jitter = "10ms" }}
 [record]
 interval = "50ms"
 """
@@ -207,13 +201,9 @@ def test_a_transfer_takes_as_long_as_in_the_packet_engine():
 
 
 #: Ten segments and a FIN at once, into room for ten: the FIN is lost.
-LOST_FIN = """
+LOST_FIN = f"""
 duration = "4s"
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "100ms"
-queue = { discipline = "pfifo", limit = "10p" }
+{dumbbell("1Mbit", "100ms", "10p")}
 [[flows]]
 congestion = "reno"
 size = "14480B"
@@ -229,13 +219,9 @@ def test_a_transfer_ends_with_its_last_byte_and_not_with_its_fin():
 
 
 #: Alone on a fast link, by hosts that take no time, each transfer with segments of its own number.
-SINGLE_FLOW = """
+SINGLE_FLOW = f"""
 duration = "20s"
-[network]
-topology = "dumbbell"
-rate = "100Mbit"
-rtt = "100ms"
-queue = { discipline = "pfifo", limit = "1000p" }
+{dumbbell("100Mbit", "100ms", "1000p")}
 [tcp]
 processing = "0s"
 """
@@ -297,13 +283,9 @@ def test_a_buffer_that_grows_has_as_many_quick_acks(rate, delay, duration):
 
 
 #: A scenario whose hundred flows have more outstanding data than a small guest's TCP memory.
-MUCH_MEMORY = """
+MUCH_MEMORY = f"""
 duration = "5s"
-[network]
-topology = "dumbbell"
-rate = "200Mbit"
-rtt = "500ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("200Mbit", "500ms")}
 [[flows]]
 count = 100
 congestion = "reno"
@@ -318,16 +300,12 @@ def test_too_little_tcp_memory_of_a_guest_is_reported(recwarn):
     assert found.runs[0]["memory_pressures"] > 0
 
 
-SWEEP = """
+SWEEP = f"""
 duration = "200ms"
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "10ms"
-queue = { discipline = "pfifo", limit = "10p" }
+{dumbbell("5Mbit", "10ms", "10p")}
 [[flows]]
 congestion = "cubic"
-start = { jitter = "20ms" }
+start = {{ jitter = "20ms" }}
 [sweep]
 "network.queue.limit" = ["2p", "4p", "6p", "10p"]
 "flows[0].congestion" = ["reno", "vegas"]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines.linux import stack
 from ackclock.engines.linux.kernel import bundled_modules
 
-TEXT = """
+TEXT = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "20p" }
+{dumbbell("10Mbit", "40ms", "20p")}
 [[flows]]
 """
 

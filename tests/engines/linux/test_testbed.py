@@ -12,17 +12,7 @@ import pytest
 from changed import changed
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import (
-    facts,
-    layout,
-    measuring,
-    merge_tables,
-    preflight,
-    router,
-    run_specs,
-    tcp,
-    unsupported,
-)
+from ackclock.engines.linux.testbed import facts, layout, measuring, merge_tables, plans, preflight, router, tcp
 from ackclock.engines.linux.testbed.facts import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
@@ -108,7 +98,7 @@ def test_sources_take_senders_and_receivers_in_turn():
 
 def test_only_the_router_has_the_queue():
     plan, testbed = planned()
-    told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
+    told = {host.name: plans.run_spec(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
     queue = {"link": 0, "namespace": "r", "device": "eth2", "handle": "10:"}
     assert {name: order.pop("queues") for name, order in told.items()} == {"a": [], "r": [queue], "b": [], "c": []}
     assert {name: order.pop("here")["host"] for name, order in told.items()} == {name: name for name in told}
@@ -130,7 +120,7 @@ def test_only_the_router_applies_timed_changes():
     text = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{}\n[[flows]]'
     changed = text.format('rate = "5Mbit"').replace("[[flows]]", text.format('delay = "5ms"'))
     plan, testbed = planned(("[[flows]]", changed))
-    told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
+    told = {host.name: plans.run_spec(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
     assert told["a"] == told["b"] == told["c"] == []
     first, second = told["r"]
     assert (first["at_s"], first["rate_bps"], second["rate_bps"]) == (1.0, 5e6, 5e6)
@@ -183,7 +173,7 @@ def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
 
 def test_only_the_router_counts_losses():
     plan, testbed = planned(LOSS)
-    told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
+    told = {host.name: plans.run_spec(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
     lost = {"link": 0, "namespace": "r", "device": "ackclock-loss", "handle": "13:"}
     assert told == {"a": [], "r": [lost], "b": [], "c": []}
 
@@ -208,7 +198,7 @@ def test_nothing_is_lost_on_a_path_that_is_left():
 
 def beyonds(*pairs: tuple[str, str]) -> list[str]:
     plan, _ = planned(*pairs)
-    return [*unsupported.unsupported(plan)]
+    return [*plans.unsupported(plan)]
 
 
 @pytest.mark.parametrize(
@@ -257,7 +247,7 @@ def test_hosts_of_their_own_hold_settings_of_their_own():
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
     plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
-    assert [*unsupported.unsupported(plan)] == []
+    assert [*plans.unsupported(plan)] == []
     sacks = {host.name: tcp.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
     assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
 

@@ -9,6 +9,7 @@ import shutil
 import pytest
 from changed import changed
 from mixed import MIXED
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -22,16 +23,12 @@ requires_ns2 = pytest.mark.skipif(
     shutil.which("ns") is None and not os.environ.get("CI"), reason="needs ns-2 (Debian's package ns2)"
 )
 
-TEXT = """
+TEXT = f"""
 name = "Four flows"
 duration = "40s"
 warmup = "10s"
 seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "40ms")}
 [tcp]
 stack = "ns2"
 sack = true

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mixed
 import pytest
 from changed import changed
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -18,16 +19,12 @@ requires_ns3 = pytest.mark.skipif(
     bool(engines.unavailable("ns3")), reason="needs ns-3 (Debian's packages g++ and libns3-dev)"
 )
 
-TEXT = """
+TEXT = f"""
 name = "Three flows"
 duration = "20s"
 warmup = "5s"
 seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "40ms")}
 [tcp]
 stack = "ns2"
 sack = true
@@ -37,7 +34,7 @@ interval = "50ms"
 [[flows]]
 count = 2
 congestion = "reno"
-start = { every = "100ms" }
+start = {{ every = "100ms" }}
 [[flows]]
 congestion = "reno"
 size = "100kB"

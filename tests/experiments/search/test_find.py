@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from small_networks import dumbbell
 
 from ackclock import engines, metrics
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
@@ -12,8 +13,8 @@ from ackclock.experiments.search import folder
 from ackclock.experiments.search.candidates import tried, vary
 from ackclock.experiments.search.criteria import parse_constraint, parse_objective
 from ackclock.experiments.search.evaluator import Evaluator
-from ackclock.experiments.search.grid import judge
 from ackclock.experiments.search.hypothesis_test import FAILS, Judgement
+from ackclock.experiments.search.pareto import judge
 from ackclock.experiments.search.search import Surrogate, compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
@@ -21,18 +22,14 @@ from ackclock.figures.plots import searched
 from ackclock.metrics import value
 from ackclock.scenario import planning
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "8s"
 warmup = "2s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "20ms")}
 [[flows]]
 count = 3
 congestion = "cubic"
-start = { every = "10ms", jitter = "1s" }
+start = {{ every = "10ms", jitter = "1s" }}
 """
 
 UTILISED = parse_constraint("utilisation >= 95%")

@@ -7,6 +7,7 @@ import pickle
 from concurrent.futures import Future
 
 import pytest
+from small_networks import dumbbell
 
 from ackclock.errors import ScenarioError
 from ackclock.experiments.sweep import executor, folder
@@ -15,18 +16,14 @@ from ackclock.experiments.sweep.runs import Run, Runs
 from ackclock.scenario import planning
 
 #: 200 packets at 100/s take 2 s: only together with 1 s between bursts it does not fit.
-THREE_KEYS = """
+THREE_KEYS = f"""
 duration = "5s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "20ms")}
 [[traffic]]
 kind = "udp"
 packet = "100B"
 rate = "1000/s"
-burst = { packets = 10, every = "2s" }
+burst = {{ packets = 10, every = "2s" }}
 [sweep]
 """
 

@@ -11,7 +11,7 @@ import pytest
 import ackclock as ac
 from ackclock.experiments.sweep import result
 from ackclock.figures import table_export
-from ackclock.scenario.swept_quantities import Amounts, amounts
+from ackclock.scenario.points import Amounts, amounts
 
 SCENARIO = """\
 duration = "1s"

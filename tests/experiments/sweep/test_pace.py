@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ackclock.cli.terminal.progress import bar
+from ackclock.cli.terminal.output import bar
 from ackclock.experiments.sweep import executor
 from ackclock.experiments.sweep.runs import Runs
 

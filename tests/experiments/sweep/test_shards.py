@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ackclock as ac
 from ackclock.dataset import manifests
-from ackclock.experiments.sweep import folder, shards
+from ackclock.experiments.sweep import designs, folder
 from ackclock.experiments.sweep.merge_shards import merge
 from ackclock.experiments.sweep.runs import Runs
 
@@ -31,7 +31,7 @@ flows = [{ count = 2, congestion = "reno" }]
 @given(points=st.integers(1, 5000), data=st.data())
 def test_each_point_is_in_one_shard_and_each_shard_has_its_share(points, data):
     count = data.draw(st.integers(1, min(points, 50)))
-    sizes = Counter(shards.of_points(points, count).tolist())
+    sizes = Counter(designs.shard_of_points(points, count).tolist())
     assert sizes.keys() == {*range(count)}
     assert max(sizes.values()) - min(sizes.values()) <= 1
 
@@ -39,7 +39,7 @@ def test_each_point_is_in_one_shard_and_each_shard_has_its_share(points, data):
 @pytest.mark.parametrize("values", [2, 4, 10, 20])
 def test_a_shard_has_its_share_of_each_value_of_a_key(values):
     """The last key's values change fastest: with as many shards as values, each K-th point would have one of them."""
-    of = shards.of_points(1000 * values, 20)
+    of = designs.shard_of_points(1000 * values, 20)
     for shard in range(20):
         numbers = [number % values for number in range(1000 * values) if of[number] == shard]
         assert max(Counter(numbers).values()) - min(Counter(numbers).values()) <= 0.1 * len(numbers) / values
@@ -48,7 +48,7 @@ def test_a_shard_has_its_share_of_each_value_of_a_key(values):
 
 def test_runs_keep_their_numbers_in_a_shard():
     every = Runs([(1, 2), (3,), (4, 5, 6)])
-    of = shards.of_points(3, 2)
+    of = designs.shard_of_points(3, 2)
     parts = [every.of_points(np.flatnonzero(of == shard)) for shard in (0, 1)]
     assert sorted((run.number, run.point, run.seed) for part in parts for run in part) == [
         (0, 0, 1), (1, 0, 2), (2, 1, 3), (3, 2, 4), (4, 2, 5), (5, 2, 6),
@@ -59,7 +59,7 @@ def test_runs_keep_their_numbers_in_a_shard():
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/0", "a/b", "1/3 ", "-1/3", "1/1000000", "01/3"])
 def test_an_invalid_shard_is_rejected(text):
     with pytest.raises(ac.InputError, match=r"shard: found .*; expected K/N with K from 1 to N"):
-        shards.parsed(text)
+        designs.parse_shard(text)
 
 
 @pytest.fixture(scope="module")

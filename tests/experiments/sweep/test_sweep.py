@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
@@ -25,22 +26,18 @@ from ackclock.experiments.sweep.spec import chosen_metrics
 
 ROOT = Path(__file__).parents[3]
 
-SCENARIO = """\
+SCENARIO = f"""\
 name = "small"
 duration = "2s"
 warmup = "500ms"
 repeats = 3
 
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("1Mbit", "20ms")}
 
 [[flows]]
 count = 2
 congestion = "cubic"
-start = { jitter = "100ms" }
+start = {{ jitter = "100ms" }}
 
 [sweep]
 "network.queue.limit" = ["2p", "8p"]

@@ -6,6 +6,7 @@ import threading
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -16,13 +17,9 @@ from ackclock.experiments.sweep import worker as workers
 from ackclock.experiments.sweep.run import prepare
 from ackclock.experiments.sweep.worker import Worker
 
-SCENARIO = """\
+SCENARIO = f"""\
 duration = "1s"
-[network]
-topology = "dumbbell"
-rate = "1Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("1Mbit", "20ms")}
 [[flows]]
 count = 2
 congestion = "cubic"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ackclock.capture import congestion
-from ackclock.cli.terminal import tables
+from ackclock.cli.terminal import output
 from ackclock.figures import numbers
 from ackclock.system.files import readable
 
@@ -43,14 +43,14 @@ LIMITS = {
 
 def print_analysis(answers: Mapping[str, Any]) -> None:
     """Print the summary, and a line for each connection."""
-    console = tables.console()
+    console = output.console()
     console.print(answers["summary"])
     if "joined" in answers:
         print_joined(console, answers["joined"])
     flows = sorted(answers["flows"], key=lambda flow: -(flow["bytes"] or 0))
     if not flows:
         return
-    table = tables.table(collapse_padding=True)
+    table = output.table(collapse_padding=True)
     table.add_column("connection", overflow="fold")
     for heading in (*(heading for heading, _, _ in COLUMNS), "retrans"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -124,7 +124,7 @@ def _limit(limited: Mapping[str, float] | None) -> str:
 
 def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: Console | None = None) -> None:
     """Print the verdict, each cause's share of the time, and each finding with its evidence."""
-    console = console or tables.console()
+    console = console or output.console()
     console.print(answers["summary"])
     console.print()
     console.print(Text(f"Verdict: {diagnosis.verdict.label}.", style="bold"))

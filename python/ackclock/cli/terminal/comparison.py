@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.cli.terminal import tables
-from ackclock.experiments.compare.compare import Comparison
+from ackclock.cli.terminal import output
+from ackclock.experiments.comparison import Comparison
 from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, main
 from ackclock.metrics.protocols import PHASE
@@ -17,7 +17,7 @@ from ackclock.metrics.protocols import PHASE
 
 def print_comparison(comparison: Comparison) -> None:
     """Print the main metrics: two engines in columns, more in rows; with the difference from the first."""
-    console = tables.console()
+    console = output.console()
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
     make = _table_by_metric if len(comparison.engines) + len(comparison.unsupported) == 2 else _table_by_engine
@@ -34,7 +34,7 @@ def _table_by_metric(comparison: Comparison, metrics: Mapping[str, Any]) -> Tabl
     """Return a row for each metric, a column for each engine."""
     first, *others = comparison.engines
     headings = [first, *(text for other in others for text in (other, f"{other} − {first}")), *comparison.unsupported]
-    table = tables.table("metric", *headings)
+    table = output.table("metric", *headings)
     for name, by_engine in metrics.items():
         cells = _cells(by_engine, METRICS[name].unit)
         table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.unsupported))
@@ -43,13 +43,13 @@ def _table_by_metric(comparison: Comparison, metrics: Mapping[str, Any]) -> Tabl
 
 def _table_by_engine(comparison: Comparison, metrics: Mapping[str, Any]) -> Table:
     """Return a row for each metric and engine."""
-    table = tables.table("metric", "engine", "mean", f"difference from {comparison.engines[0]}")
+    table = output.table("metric", "engine", "mean", f"difference from {comparison.engines[0]}")
     for name, by_engine in metrics.items():
         label, unit = METRICS[name].label, METRICS[name].unit
         for engine, row in by_engine.items():
             first = engine == comparison.engines[0]
             table.add_row(
-                label if first else "", engine, tables.estimate(row, unit), "" if first else _difference(row, unit)
+                label if first else "", engine, output.estimate(row, unit), "" if first else _difference(row, unit)
             )
         for engine in comparison.unsupported:
             table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
@@ -73,9 +73,9 @@ def _run_count(runs: int, is_deterministic: bool) -> str:
 
 def _cells(by_engine: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
     (first, *others) = by_engine.values()
-    cells = [tables.estimate(first, unit)]
+    cells = [output.estimate(first, unit)]
     for row in others:
-        cells += [tables.estimate(row, unit), _difference(row, unit)]
+        cells += [output.estimate(row, unit), _difference(row, unit)]
     return cells
 
 

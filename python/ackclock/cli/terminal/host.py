@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ackclock.cli.terminal import tables
+from ackclock.cli.terminal import output
 from ackclock.doctor import Examined, Finding
 from ackclock.doctor.network.test_matrix import REMOTE
 from ackclock.figures import numbers
@@ -28,7 +28,7 @@ LIMITS = {"receive_window": "rwnd", "send_buffer": "sndbuf", "congestion_window"
 
 def print_host(examined: Examined) -> None:
     """Print the host, a table for each part, and each finding with its evidence."""
-    console = tables.console()
+    console = output.console()
     console.print(_machine(examined.analysis["host"]))
     if "stalls" in examined.analysis:
         _print_gaps(console, examined.analysis["stalls"])
@@ -59,7 +59,7 @@ def _print_gaps(console: Console, stalls: Mapping[str, Any]) -> None:
     if not stalls["classes"]:
         console.print(f"Watched for {watched}: no gap.")
         return
-    table = tables.table(f"gaps in {watched}", "count", "total", "longest", no_wrap=True)
+    table = output.table(f"gaps in {watched}", "count", "total", "longest", no_wrap=True)
     for name, gap in stalls["classes"].items():
         table.add_row(
             GAPS[name], f"{gap['count']:,}", numbers.value(gap["total_s"], "s"), numbers.value(gap["longest_s"], "s")
@@ -71,7 +71,7 @@ def _print_speeds(console: Console, disk: Mapping[str, Any]) -> None:
     console.print()
     speeds = disk["speeds"]
     blocks = sorted({cell["block_bytes"] for cell in speeds})
-    table = tables.table("bytes a second, median", *map(numbers.block, blocks), no_wrap=True)
+    table = output.table("bytes a second, median", *map(numbers.block, blocks), no_wrap=True)
     for what, row in _by_cell(speeds).items():
         table.add_row(_cell(*what), *(numbers.value(row[block], "bytes") for block in blocks))
     console.print(table)
@@ -102,9 +102,9 @@ def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
         f"each; {network['to'] if network['server'] == REMOTE else 'this host'} listened."
     )
     headings = ("data, flows", "goodput", "idle RTT", "loaded", "retransmitted", "limited by")
-    table = tables.table(*headings, no_wrap=True)
+    table = output.table(*headings, no_wrap=True)
     for cell in network["cells"]:
-        speed = tables.estimate(cell["goodput_bps"], "bit/s")
+        speed = output.estimate(cell["goodput_bps"], "bit/s")
         times_s = [numbers.value(cell[name]["mean"], "s") for name in ("rtt_idle_s", "rtt_loaded_s")]
         retransmitted = numbers.value(cell["retransmitted"]["mean"], "share")
         what = f"{cell['direction']}, {cell['flows']}" + (", file" if cell["medium"] == "file" else "")

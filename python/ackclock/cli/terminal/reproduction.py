@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.cli.terminal import tables
-from ackclock.cli.terminal.progress import progress
+from ackclock.cli.terminal import output
+from ackclock.cli.terminal.output import progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
 from ackclock.figures import numbers
@@ -41,7 +41,7 @@ class Settings:
     @property
     def console(self) -> Console:
         """The console for people: standard error if JSON is on standard output."""
-        return tables.console(err=self.as_json)
+        return output.console(err=self.as_json)
 
     def current_results(self, entries: Sequence[Entry]) -> dict[str, Result]:
         """Return the results of entries that are up to date, by their names."""
@@ -119,7 +119,7 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings
 
 def print_entries(entries: Sequence[Entry]) -> None:
     """Print for each entry its id, title and last verdict at full scale, and the verdicts of its interpretations."""
-    table = tables.table("id", "title", "verdict", left=3)
+    table = output.table("id", "title", "verdict", left=3)
     for entry in entries:
         last = Result.last(entry.folder / runner.TABLE, entry.id)
         table.add_row(entry.id, Text(entry.title), _verdict(last.verdict if last.rows else "not run yet"))
@@ -127,7 +127,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
             table.add_row(
                 "", Text(f"  interpretation: {reading.name}"), Text(page.outcome(entry, last, reading.name)[0])
             )
-    console = tables.console()
+    console = output.console()
     console.print(table)
     console.print("\nackclock reproduce ID runs one.")
 
@@ -167,7 +167,7 @@ def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Co
             continue
         console.print(Text.assemble("\n", (each.name, "bold"), f": {each.description}"))
         headings = ("", "engine", "baseline", "with the change", "verdict")
-        table = tables.table(*headings, left=5, padding=(0, 2, 0, 0), pad_edge=True, header_style="")
+        table = output.table(*headings, left=5, padding=(0, 2, 0, 0), pad_edge=True, header_style="")
         for row in rows:
             what, _, *others = page.moved(entry, result, each.reading, row)
             table.add_row(*map(Text, (what, *others)))

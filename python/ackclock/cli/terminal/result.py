@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.cli.terminal import tables
+from ackclock.cli.terminal import output
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, main
@@ -28,7 +28,7 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
 
     `metrics` is `ackclock.metrics.table(data)`.
     """
-    console = tables.console()
+    console = output.console()
     console.print(Text(metrics["scenario"] or "", style="bold"))
     is_single = len(data.plan.flows) == 1
     summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}
@@ -87,7 +87,7 @@ def _timing(runs: list[Mapping[str, Any]]) -> str:
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     title = ", ".join(filter(None, (engine, f"{runs} runs" if runs > 1 else "one run: no intervals")))
     headings = ("metric", "mean", "95 % interval", "n")
-    table = tables.table(*headings, title=title, title_justify="left", title_style="")
+    table = output.table(*headings, title=title, title_justify="left", title_style="")
     for name in main("table"):
         row = summary.get(name, {})
         if row.get("mean") is not None:

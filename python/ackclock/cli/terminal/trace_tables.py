@@ -8,7 +8,7 @@ from rich.table import Table
 
 from ackclock import metrics
 from ackclock.capture import trace_statistics
-from ackclock.cli.terminal import tables
+from ackclock.cli.terminal import output
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers
 
@@ -36,7 +36,7 @@ MEANS = {
 
 def print_tables(data: Dataset, *, err: bool = False) -> None:
     """Print retransmissions by direction, distributions over the flows, loss epochs by rule, shared bottlenecks."""
-    console = tables.console(err=err)
+    console = output.console(err=err)
     console.print()
     console.print(_trace(data))
     console.print()
@@ -52,7 +52,7 @@ def print_tables(data: Dataset, *, err: bool = False) -> None:
 
 
 def _trace(data: Dataset) -> Table:
-    table = tables.table("with a SYN in the trace", "clients", "95 %", "servers", "95 %", no_wrap=True)
+    table = output.table("with a SYN in the trace", "clients", "95 %", "servers", "95 %", no_wrap=True)
     link_bps = data.manifest["capture"]["path"]["rate_bps"]
     rows = {
         (row["sender"], row["what"]): row
@@ -69,7 +69,7 @@ def _trace(data: Dataset) -> Table:
 
 def _means(data: Dataset) -> Table:
     means = metrics.flow_means(data)
-    table = tables.table(f"over {means.height:,} flows", "min", "quartile", "median", "quartile", "max", no_wrap=True)
+    table = output.table(f"over {means.height:,} flows", "min", "quartile", "median", "quartile", "max", no_wrap=True)
     for column, (label, unit) in MEANS.items():
         values = means[column]
         quantiles = [values.quantile(share, interpolation="linear") for share in (0, 0.25, 0.5, 0.75, 1)]
@@ -87,7 +87,7 @@ def _print_loss(console: Console, data: Dataset) -> None:
 
 
 def _epochs(data: Dataset) -> Table:
-    table = tables.table(
+    table = output.table(
         "loss epochs by", "epochs", "synchronisation", "flows hit", "packets lost", "duration", no_wrap=True
     )
     for row in metrics.epochs_by_rule(data).iter_rows(named=True):

@@ -12,7 +12,7 @@ from ackclock.dataset import Dataset
 from ackclock.engines import features
 from ackclock.engines.engine import RequiredResult, RunOptions, VectorisedEngine, cores, unsupported_features
 from ackclock.engines.fluid import plans, replay, routing, tables
-from ackclock.engines.fluid.queues import QUEUES
+from ackclock.engines.fluid.plans import QUEUES
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 

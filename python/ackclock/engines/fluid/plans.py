@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
-from ackclock.engines.fluid import queues
+from ackclock.engines import red
 from ackclock.errors import InputError
-from ackclock.plan import FlowPlan, GroupPlan, LinkPlan, Plan
+from ackclock.plan import FlowPlan, GroupPlan, LinkPlan, Plan, QueuePlan
 
 #: A step is never longer than so many-th of the shortest RTT: what is lost is heard of a round trip later.
 STEPS_PER_RTT = 10
+
+#: A queue in packets, as `fluid/queue.rs` reads it.
+Queue: TypeAlias = Mapping[str, Any]
 
 #: The queue of a link that no data crosses.
 UNUSED = {"kind": "droptail", "limit_p": 1.0}
@@ -44,7 +47,7 @@ def _longest_step_s(plan: Plan) -> float:
 def unsupported(plan: Plan) -> Iterator[str]:
     """Yield the features of the plan's queues that the fluid model lacks."""
     used = {hop.link for flow in plan.flows for hop in flow.forward.hops}
-    yield from dict.fromkeys(what for link in sorted(used) for what in queues.unsupported(plan.links[link].queue))
+    yield from dict.fromkeys(what for link in sorted(used) for what in _unsupported_queue(plan.links[link].queue))
 
 
 def is_stochastic(plan: Plan) -> bool:
@@ -65,7 +68,7 @@ def rate_p_s(plan: Plan, link: LinkPlan) -> float:
 
 
 def _link(plan: Plan, link: LinkPlan, used: bool) -> dict[str, Any]:
-    queue = queues.translated(link.queue, plan.packet_bytes) if used else UNUSED
+    queue = queue_in_packets(link.queue, plan.packet_bytes) if used else UNUSED
     return {"rate_p_s": rate_p_s(plan, link), "queue": queue}
 
 
@@ -94,3 +97,33 @@ def _controller(table: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
             "expected what ackclock.engines.resolve_inputs(engine, plan) puts in its place"
         )
     return {key: value for key, value in chosen.items() if key != "from"}
+
+
+def queue_in_packets(queue: QueuePlan, packet_bytes: int) -> Queue:
+    """Return a queue in packets. Raises `KeyError` for a discipline that is not in `QUEUES`."""
+    return QUEUES[queue.discipline](queue.parameters, packet_bytes)
+
+
+def _unsupported_queue(queue: QueuePlan) -> Iterator[str]:
+    """Yield the parameters of a queue that the fluid model lacks."""
+    if queue.discipline == "red":
+        if queue.parameters["adaptive"]:
+            yield "adaptive RED"
+        if queue.parameters["weighted"]:
+            yield "RED that weighs packets by their length"
+
+
+def _pfifo(parameters: Mapping[str, Any], packet_bytes: int) -> Queue:
+    return {"kind": "droptail", "limit_p": float(parameters["limit_packets"])}
+
+
+def _bfifo(parameters: Mapping[str, Any], packet_bytes: int) -> Queue:
+    return {"kind": "droptail", "limit_p": parameters["limit_bytes"] / packet_bytes}
+
+
+def _red(parameters: Mapping[str, Any], packet_bytes: int) -> Queue:
+    return {"limit_p": red.limit_in_packets(parameters, packet_bytes), **red.in_packets(parameters, packet_bytes)}
+
+
+#: Discipline → function of its parameters and the bytes of a packet.
+QUEUES: Mapping[str, Callable[[Mapping[str, Any], int], Queue]] = {"pfifo": _pfifo, "bfifo": _bfifo, "red": _red}

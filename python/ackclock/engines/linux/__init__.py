@@ -17,23 +17,13 @@ from ackclock import _core, algorithms
 from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
 from ackclock.engines.engine import Engine, PreflightReport, RunOptions, unsupported_features
-from ackclock.engines.linux import (
-    delivery_trace,
-    disciplines,
-    guest,
-    live,
-    network,
-    result,
-    routed,
-    stack,
-    timing_quality,
-)
+from ackclock.engines.linux import disciplines, guest, live, network, result, routed, stack, traces
 from ackclock.engines.linux.kernel import cache, user_module
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.run_spec import Order, order
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
-from ackclock.engines.linux.testbed.unsupported import unsupported as unsupported_on_testbed
-from ackclock.engines.linux.trace_steps import stepped
+from ackclock.engines.linux.testbed.plans import unsupported as unsupported_on_testbed
+from ackclock.engines.linux.traces import stepped
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
@@ -144,7 +134,7 @@ def _finer(plan: Plan) -> Iterator[str]:
     losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
         yield "loss of every n-th packet"
-    if delivery_trace.links(plan) and plan.options["linux"]["kernel"] in ("live", HOSTS):
+    if traces.links_with_opportunities(plan) and plan.options["linux"]["kernel"] in ("live", HOSTS):
         yield features.OPPORTUNITIES
     if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
         yield f"random loss of packets of {ACK_BYTES} B and less"
@@ -178,7 +168,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
 def _loaded(plan: Plan, kernel: Path) -> Iterator[str]:
     """The commands that load modules into a guest: ours, and the user's."""
     yield from stack.loaded(plan, kernel.parent / "modules")
-    yield from delivery_trace.loaded(plan, kernel)
+    yield from traces.load_module(plan, kernel)
     if module := user_module.of(plan):
         yield stack.insmod(user_module.compiled(module, kernel), user_module.values(plan, module))
 
@@ -225,12 +215,12 @@ def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     about = _about(given, str(found["kernel"]["release"][0]))
     of_run: dict[str, Any] = {"memory_pressures": int(found["kernel"]["memory_pressures"][0])}
     doubts = [
-        *timing_quality.squeezed(of_run["memory_pressures"]),
-        *timing_quality.uncaptured(int(found["kernel"]["capture_lost_p"][0])),
+        *result.squeezed(of_run["memory_pressures"]),
+        *result.uncaptured(int(found["kernel"]["capture_lost_p"][0])),
     ]
     if about["mode"] == "live":
-        of_run["held"] = timing_quality.measured(given.plan, found)
-        doubts += timing_quality.doubts(given.plan, of_run["held"])
+        of_run["held"] = result.timing_quality(given.plan, found)
+        doubts += result.doubts(given.plan, of_run["held"])
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
     return result.dataset(given.plan, given.seed, found, around, about, of_run)

@@ -12,7 +12,7 @@ from ackclock.engines.linux import disciplines, stack
 from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.script import LOST, script
-from ackclock.engines.linux.trace_steps import stepped
+from ackclock.engines.linux.traces import stepped
 from ackclock.plan import Plan
 
 #: The clock of a run.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ackclock.engines.linux import delivery_trace, disciplines
+from ackclock.engines.linux import disciplines, traces
 from ackclock.engines.linux.network import ETHERNET_BYTES, Cable, Loss, Network
 from ackclock.plan import LinkPlan, MediumPlan, Plan
 
@@ -139,7 +139,7 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
 def _rated(link: LinkPlan, number: int, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
     """Yield the arguments of `tc` that give a device the link's rate and queue."""
     if link.trace and link.trace.has_opportunities:
-        yield f"qdisc add dev {device} root handle 1: {_stab(link)}{delivery_trace.qdisc(number)}"
+        yield f"qdisc add dev {device} root handle 1: {_stab(link)}{traces.qdisc(number)}"
     else:
         yield from shaper(link, device, mtu_bytes, live)
 

@@ -17,9 +17,8 @@ from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.engines import features
 from ackclock.engines.engine import Engine, RunOptions, manifest, unsupported_features
-from ackclock.engines.meanfield.classes import classes, model_input
+from ackclock.engines.meanfield.classes import classes, model_input, unsupported
 from ackclock.engines.meanfield.rows import Tables
-from ackclock.engines.meanfield.unsupported import unsupported
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
 

@@ -25,7 +25,7 @@ from ackclock.dataset import Dataset
 from ackclock.engines import external, features
 from ackclock.engines.engine import Engine, RunOptions, unsupported_features
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.ns2 import agents, impairments, queues, script
+from ackclock.engines.ns2 import agents, links, script
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
@@ -46,7 +46,7 @@ class Ns2Engine(Engine):
     supported_features = (
         HAS
         | {features.congestion(name) for name in agents.CONTROLS}
-        | {features.queue(name) for name in queues.DISCIPLINES}
+        | {features.queue(name) for name in links.DISCIPLINES}
     )
 
     def unavailable(self) -> str | None:
@@ -60,9 +60,7 @@ class Ns2Engine(Engine):
 
     def is_stochastic(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; RED draws."""
-        return planned_traffic.is_stochastic(plan) or any(
-            link.loss or queues.is_stochastic(link) for link in plan.links
-        )
+        return planned_traffic.is_stochastic(plan) or any(link.loss or links.is_stochastic(link) for link in plan.links)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the script."""
@@ -70,11 +68,11 @@ class Ns2Engine(Engine):
         return [[PROGRAM, "run.tcl"]]
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run: see `traced.carried_out`."""
+        """Run one seed: see `external.carried_out`."""
         return external.carried_out(self, plan, seed, options or RunOptions())
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
     """Yield the details of a plan that ns-2 lacks or does otherwise, apart from whole features."""
-    for room in (script, agents, queues, impairments):
+    for room in (script, agents, links):
         yield from room.unsupported(plan)

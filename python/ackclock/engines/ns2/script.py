@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream
-from ackclock.engines.ns2 import agents, impairments, queues, traffic
+from ackclock.engines.ns2 import agents, links, traffic
 from ackclock.engines.ns2.agents import Agents
 from ackclock.input.identifiers import one_line
 from ackclock.plan import PathPlan, Plan
@@ -141,7 +141,7 @@ def _all_queueing(plan: Plan, net: _Net) -> Iterator[str]:
     for number in used:
         yield from _queueing(plan, number)
     yield WATCHED
-    yield from impairments.lines(plan, used)
+    yield from links.impairments(plan, used)
 
 
 def _ways(net: _Net) -> Iterator[str]:
@@ -154,8 +154,8 @@ def _ways(net: _Net) -> Iterator[str]:
 def _queueing(plan: Plan, number: int) -> Iterator[str]:
     link, ends = plan.links[number], f"$in{number} $out{number}"
     yield f"# {one_line(link.name)}"
-    yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {queues.kind(link)}"
-    for name, value in queues.settings(link, plan.packet_bytes).items():
+    yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {links.kind(link)}"
+    for name, value in links.settings(link, plan.packet_bytes).items():
         yield f"[[$ns link {ends}] queue] set {name} {value}"
 
 

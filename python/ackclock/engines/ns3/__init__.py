@@ -73,7 +73,7 @@ class Ns3Engine(Engine):
         return [[COMPILER, *OPTIONS], [str(folder / "run")]]
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run: see `traced.carried_out`."""
+        """Run one seed: see `external.carried_out`."""
         return external.carried_out(self, plan, seed, options or RunOptions())
 
 

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import unsupported_features, wire_bytes
-from ackclock.engines.theory.model import ModelResult
+from ackclock.engines.theory.model import ModelResult, unsupported_features, wire_bytes
 from ackclock.plan import FlowPlan, Plan, TcpPlan
 from ackclock.theory import pendulum
 from ackclock.theory.pendulum import Side, Trajectory

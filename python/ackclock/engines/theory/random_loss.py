@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import (
+from ackclock.engines.theory.model import (
+    ModelResult,
     controls,
     endless,
     loss_probability,
@@ -20,7 +21,6 @@ from ackclock.engines.theory.fitting import (
     unsupported_features,
     wire_bytes,
 )
-from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import CongestionPlan, FlowPlan, Plan, TcpPlan
 
 SUPPORTED = controls("reno", "cubic", "bic", "highspeed", "htcp", "scalable") | {

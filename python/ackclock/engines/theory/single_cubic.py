@@ -13,8 +13,7 @@ import numpy as np
 
 from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, endless, unsupported_features
-from ackclock.engines.theory.model import ModelResult
+from ackclock.engines.theory.model import ModelResult, controls, endless, unsupported_features
 from ackclock.plan import GroupPlan, Plan
 from ackclock.theory import single_flow
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, endless, unsupported_features, wire_bytes
-from ackclock.engines.theory.model import ModelResult
+from ackclock.engines.theory.model import ModelResult, controls, endless, unsupported_features, wire_bytes
 from ackclock.plan import CongestionPlan, LinkPlan, Plan
 
 SUPPORTED = controls("reno", "cubic", "bic", "scalable") | {

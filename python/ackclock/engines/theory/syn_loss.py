@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, loss_probability, unsupported_features, wire_bytes
-from ackclock.engines.theory.model import ModelResult
+from ackclock.engines.theory.model import ModelResult, controls, loss_probability, unsupported_features, wire_bytes
 from ackclock.plan import Plan, TcpPlan
 
 SUPPORTED = controls("reno") | {features.RANDOM_LOSS, features.FINITE, features.STARTS}

@@ -46,6 +46,9 @@ MAX_EXPONENT = 20.0
 #: Range in which ρ is searched: outside, every event hits one flow, or all.
 BOUNDS = (1e-3, 1e3)
 
+#: Step of the numerical derivatives of the log-likelihood, in each parameter.
+STEP = 1e-4
+
 #: An estimate with the ends of its interval.
 Interval: TypeAlias = tuple[float, float, float]
 
@@ -197,16 +200,16 @@ def loss_weight(events: Sequence[Event], packets: Array) -> Interval:
     return math.exp(best_log), math.exp(low_log), math.exp(high_log)
 
 
-def _sandwich(each: Callable[[Array], Array], best: Array, step: float = 1e-4) -> Array:
+def _sandwich(each: Callable[[Array], Array], best: Array) -> Array:
     """Standard errors of parameters, from the log-likelihoods of the events near the best ones."""
-    moves = np.eye(best.size) * step
-    scores = np.array([each(best + move) - each(best - move) for move in moves]) / (2 * step)
+    moves = np.eye(best.size) * STEP
+    scores = np.array([each(best + move) - each(best - move) for move in moves]) / (2 * STEP)
     bent = np.array(
         [
             [(each(best + a + b) - each(best + a - b) - each(best - a + b) + each(best - a - b)).sum() for b in moves]
             for a in moves
         ]
-    ) / (4 * step**2)
+    ) / (4 * STEP**2)
     inverse = np.linalg.pinv(bent)
     return np.asarray(np.sqrt(np.diag(inverse @ (scores @ scores.T) @ inverse)))
 

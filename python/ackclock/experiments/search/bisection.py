@@ -79,11 +79,11 @@ def max_evaluations(count: int) -> int:
     return 2 + math.ceil(math.log2(max(2, count)))
 
 
-def coarse(count: int, most: int = COARSE) -> list[int]:
-    """Some settings of a row, evenly spread, both ends among them."""
-    return (
-        sorted({round(place * (count - 1) / (most - 1)) for place in range(most)}) if count > most else [*range(count)]
-    )
+def coarse(count: int) -> list[int]:
+    """Return some settings of a row, evenly spread, both ends among them."""
+    if count <= COARSE:
+        return [*range(count)]
+    return sorted({round(place * (count - 1) / (COARSE - 1)) for place in range(COARSE)})
 
 
 def max_refined_evaluations(count: int) -> int:

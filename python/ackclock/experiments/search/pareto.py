@@ -1,4 +1,6 @@
-"""Pareto frontier of several objectives, and bounds that show which settings need no run.
+"""Pareto frontier of several objectives, of a search or of the points of a sweep.
+
+A search has bounds that show which settings need no run. The points of a sweep were all run, with the same seeds.
 
 A setting between two others is taken to have metrics between theirs. Then it can at most be as good in each goal as the
 better of the two; and if one that is known to meet all needs is not worse than that by more than 1 %, running what is
@@ -11,11 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from ackclock.experiments.search.criteria import Objective
+from ackclock.experiments.search.criteria import Constraint, Objective
 from ackclock.experiments.search.evaluator import Evaluator, Row
-from ackclock.experiments.search.hypothesis_test import chance
+from ackclock.experiments.search.hypothesis_test import HOLDS, RISK, UNDECIDED, Judgement, chance, verdicts
+from ackclock.experiments.search.result import NONE
 from ackclock.figures.summary_text import MIN_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.
@@ -64,3 +68,51 @@ def _no_worse(own: Sequence[float], best: Sequence[float], risk: float) -> bool:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A judgement for each setting; `best` are the places of those that hold and no other one beats."""
+
+    judgements: tuple[Judgement, ...]
+    best: tuple[int, ...]
+
+    @property
+    def holding(self) -> tuple[int, ...]:
+        """Return the places of the settings that meet all needs."""
+        return tuple(place for place, found in enumerate(self.judgements) if found.holds)
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict, as `SearchResult.verdict`."""
+        if self.best:
+            return HOLDS
+        return UNDECIDED if any(found.verdict == UNDECIDED for found in self.judgements) else NONE
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON object, which has its place with the points and follows their order."""
+        return {
+            "verdict": self.verdict,
+            "verdicts": [found.verdict for found in self.judgements],
+            "best": list(self.best),
+        }
+
+
+def judge(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], runs: Sequence[Sequence[Row]], *, exact: bool
+) -> Grid:
+    """Judge settings by their `runs`; `exact` says that a single run is all there is to know.
+
+    Each setting has an equal part of the 5 % by which any of the verdicts may be wrong. Raises `InputError` for a
+    metric that a run does not have.
+    """
+    judgements = tuple(_judgement(constraints, rows, RISK / len(runs), exact) for rows in runs)
+    holding = [place for place, found in enumerate(judgements) if found.holds]
+    costs = {place: tuple(goal.mean_cost(runs[place]) for goal in objectives) for place in holding}
+    return Grid(judgements, tuple(dominating(costs)))
+
+
+def _judgement(constraints: Sequence[Constraint], rows: Sequence[Row], risk: float, exact: bool) -> Judgement:
+    return verdicts(
+        constraints, {need.metric: [row[need.metric] for row in rows] for need in constraints}, risk, exact=exact
+    )

@@ -1,4 +1,4 @@
-"""Experimental designs: all points of a sweep, or a two-level fractional factorial design.
+"""Parts of a sweep's points: a two-level fractional factorial design, and shards.
 
 A design of resolution R confuses no effect of p keys with one of fewer than R − p: III leaves the effects of single
 keys apart, IV also from those of pairs, V also those of pairs from each other (Box, Hunter, Hunter: Statistics for
@@ -7,23 +7,37 @@ Experimenters, 2nd edition 2005, chapter 6; NIST/SEMATECH e-Handbook, section 5.
 The first keys, as few as will do, have every combination of their values; the level of each further key is the product
 of some of theirs, its word. Words are searched for here, shorter designs first, so the number of points is the smallest
 that the resolution allows; among words of one length the first is taken, so the design need not be the published one.
+
+Shards are independent: each machine runs one, and `merge_shards` joins them. Which points are in a shard follows from
+the number of points alone, so machines need not agree on anything.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from ackclock.errors import InputError
+from ackclock.input import arguments
 from ackclock.input.fields import shown
 from ackclock.scenario.points import Axis
 
 #: All points.
 FULL = "full"
+
+#: Most shards of a sweep.
+MAX_SHARDS = 100_000
+
+#: The golden ratio's part of 2³², odd: its multiples are 2³² different numbers, and evenly spread (D. E. Knuth, The Art
+#: of Computer Programming, volume 3, section 6.4).
+MULTIPLIER = 2_654_435_769
+
+_SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})", re.ASCII)
 
 _FRACTIONAL = re.compile(r"fractional:([3-5])", re.ASCII)
 
@@ -112,3 +126,41 @@ def _generators(basic: int, wanted: int) -> Iterator[Word]:
     for length in range(wanted - 1, basic + 1):
         for chosen in combinations(range(basic), length):
             yield sum(1 << place for place in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One part, by its number from 1, of so many."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def check(self, points: int) -> None:
+        """Raise `InputError` if a sweep of so many points has no such parts."""
+        if self.count > points:
+            has = f"{points:,} points" if points > 1 else "one point"
+            raise InputError(f"shard: found {self} of a sweep of {has}; expected no more shards than points")
+
+
+def parse_shard(text: str) -> Shard:
+    """`3/20` → the third of twenty parts. Raises `InputError`."""
+    match = _SHARD.fullmatch(text)
+    shard = Shard(int(match[1]), int(match[2])) if match else None
+    if shard is None or shard.number > shard.count or shard.count > MAX_SHARDS:
+        arguments.wrong_value("shard", text, 'K/N with K from 1 to N, such as "3/20"')
+    return shard
+
+
+def shard_of_points(points: int, shards: int) -> npt.NDArray[np.int64]:
+    """Return the shard, from 0, of each of so many points.
+
+    Numbers of points in the shards differ by at most one. They are spread: were each N-th point in a shard, a key with
+    N values would have one of them in each shard, and one machine all of the slow ones.
+    """
+    spread = np.arange(points, dtype=np.uint64) * np.uint64(MULTIPLIER) % np.uint64(1 << 32)
+    found = np.empty(points, np.int64)
+    found[np.argsort(spread, kind="stable")] = np.arange(points) * shards // points
+    return found

@@ -15,10 +15,10 @@ from ackclock.dataset.manifests import POINTS, Manifest
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
-from ackclock.experiments.sweep import result, shards
+from ackclock.experiments.sweep import designs, result
+from ackclock.experiments.sweep.designs import Shard
 from ackclock.experiments.sweep.folder import Parts, read_manifest
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.experiments.sweep.shards import Shard
 from ackclock.experiments.sweep.spec import SweepSpec, different
 from ackclock.scenario import planning
 
@@ -93,7 +93,7 @@ def _shard(manifest: Manifest) -> Shard:
     written = manifest.about["sweep"].get("shard")
     if written is None:
         raise InputError(f"{manifest.folder}: found a whole sweep; expected one run with --shard")
-    return shards.parsed(written)
+    return designs.parse_shard(written)
 
 
 def _sweep_identity(manifest: Manifest) -> dict[str, Any]:

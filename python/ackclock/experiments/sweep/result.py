@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ackclock import metrics, repr_format
-from ackclock.dataset import pandas
+from ackclock.dataset import lazy_frame
 from ackclock.dataset.manifests import PLACES, POINTS, RUNS
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import folder as parts
@@ -22,9 +22,8 @@ from ackclock.input.arguments import checked, optional
 from ackclock.input.source import Source
 from ackclock.metrics import METRICS, Summary, main
 from ackclock.metrics.protocols import PHASE
-from ackclock.scenario import planning, points, swept_quantities
-from ackclock.scenario.points import Axis
-from ackclock.scenario.swept_quantities import NumericColumn
+from ackclock.scenario import planning, points
+from ackclock.scenario.points import Axis, NumericColumn
 from ackclock.system import files
 
 #: Points, and metrics, of a notebook's table.
@@ -77,7 +76,7 @@ class Sweep:
     @checked(table=optional(arguments.WORD))
     def to_pandas(self, table: str | None = None) -> Any:
         """The table, or one of the dataset's over all runs, as a `pandas.DataFrame`: see `Dataset.to_pandas`."""
-        return pandas.frame(self.table if table is None else self.scan(table).collect())
+        return lazy_frame.pandas_frame(self.table if table is None else self.scan(table).collect())
 
     def __repr__(self) -> str:
         runs, count = self.table.height, self.table["point"].n_unique()
@@ -185,7 +184,7 @@ def read(folder: Path | str) -> Sweep:
 def _numeric_columns(axes: Sequence[Axis]) -> dict[str, NumericColumn]:
     """The columns of numbers, by the keys beside which they stand; none that is called as another column."""
     taken = {axis.key for axis in axes} | METRICS.keys()
-    found = ((axis.key, swept_quantities.numeric_column(axis)) for axis in axes)
+    found = ((axis.key, points.numeric_column(axis)) for axis in axes)
     return {key: of for key, of in found if of is not None and of.column not in taken}
 
 

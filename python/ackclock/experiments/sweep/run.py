@@ -15,7 +15,7 @@ from ackclock.experiments import cluster as clusters
 from ackclock.experiments import phase_effects, pilot
 from ackclock.experiments.cluster import Target
 from ackclock.experiments.pilot import Forecast
-from ackclock.experiments.sweep import designs, executor, result, shards
+from ackclock.experiments.sweep import designs, executor, result
 from ackclock.experiments.sweep import spec as orders
 from ackclock.experiments.sweep.folder import Parts, extend_manifest
 from ackclock.experiments.sweep.result import Sweep
@@ -25,8 +25,8 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics.protocols import PHASE
 from ackclock.plan import Plan
-from ackclock.scenario import coerce
-from ackclock.scenario.coerce import Accepted, taken
+from ackclock.scenario import builder
+from ackclock.scenario.builder import Accepted, taken
 from ackclock.scenario.planning import Loaded
 
 
@@ -225,7 +225,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
     """
     chosen = {key: tuple(texts) for key, texts in (where or {}).items()}
-    whole, own = coerce.scenario("loaded", loaded)
+    whole, own = builder.scenario_and_seeds("loaded", loaded)
     scenario, seeds = whole.only(chosen), own if seeds is None else seeds
     source = scenario.source
     order = SweepSpec(
@@ -238,7 +238,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
         where=chosen,
         kernel=scenario.kernel,
         ssh_config=scenario.ssh_config,
-        shard=None if shard is None else shards.parsed(shard),
+        shard=None if shard is None else designs.parse_shard(shard),
         design=None if design == designs.FULL else design,
         module=scenario.module,
     )

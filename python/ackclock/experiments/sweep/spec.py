@@ -14,9 +14,9 @@ from ackclock import _core, engines
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import phase_effects
-from ackclock.experiments.sweep import designs, shards
+from ackclock.experiments.sweep import designs
+from ackclock.experiments.sweep.designs import Shard
 from ackclock.experiments.sweep.runs import Runs
-from ackclock.experiments.sweep.shards import Shard
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, full_name, main
 from ackclock.plan import Plan
@@ -141,7 +141,7 @@ def _chosen(every: Runs, loaded: Loaded, order: SweepSpec) -> Runs:
     points = np.arange(loaded.count) if resolution is None else designs.points(axes, resolution)
     if order.shard is not None:
         order.shard.check(len(points))
-        points = points[shards.of_points(len(points), order.shard.count) == order.shard.number - 1]
+        points = points[designs.shard_of_points(len(points), order.shard.count) == order.shard.number - 1]
     return every.of_points(points)
 
 

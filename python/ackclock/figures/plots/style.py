@@ -20,6 +20,7 @@ from ackclock.figures.plots import layout
 from ackclock.figures.plots.layout import WIDTH_IN, columns, figure, legend, log_axis, panel_title
 from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, integer, optional, several
 from ackclock.metrics.view import Array, RunView, runs
+from ackclock.system.files import visible
 
 QUIET, FAINT = "#777777", "#DDDDDD"
 
@@ -128,7 +129,7 @@ def headline(fig: Figure, what: str, below: str) -> None:
 
 def _escaped(text: str) -> str:
     """Escape mathtext: a dollar sign is a dollar sign."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")
+    return visible(text).replace("$", r"\$")
 
 
 def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:

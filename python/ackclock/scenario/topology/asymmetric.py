@@ -16,8 +16,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, fault_at
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.topology.endpoints import Placed
-from ackclock.scenario.topology.links import LinkTable
-from ackclock.scenario.topology.network import Drawing, Way
+from ackclock.scenario.topology.network import Drawing, LinkTable, Way
 from ackclock.scenario.topology.topology import Topology
 
 DOWN, UP = 0, 1

@@ -12,8 +12,7 @@ from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faul
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
 from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed, not_longer
-from ackclock.scenario.topology.links import Impaired
-from ackclock.scenario.topology.network import Drawing, Link, Way
+from ackclock.scenario.topology.network import Drawing, Impaired, Link, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 
 #: Name of the shared link.

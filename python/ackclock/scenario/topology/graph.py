@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Table, closest, fault_at, faults, shown
 from ackclock.scenario.keys import Name, Queue
 from ackclock.scenario.topology.endpoints import matching, pairs
-from ackclock.scenario.topology.links import LinkTable
+from ackclock.scenario.topology.network import LinkTable
 from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed, Wiring
 
 

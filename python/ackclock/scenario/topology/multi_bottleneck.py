@@ -13,8 +13,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from ackclock.scenario.keys import Delay, LinkRate, Queue
-from ackclock.scenario.topology.links import LinkTable
-from ackclock.scenario.topology.network import Link
+from ackclock.scenario.topology.network import Link, LinkTable
 from ackclock.scenario.topology.routed import Routed, Wiring
 
 

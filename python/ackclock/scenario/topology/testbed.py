@@ -19,8 +19,7 @@ from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
 from ackclock.scenario.topology.endpoints import Placed
-from ackclock.scenario.topology.links import Loss, lossy
-from ackclock.scenario.topology.network import Drawing, Link, Way
+from ackclock.scenario.topology.network import Drawing, Link, Loss, Way, lossy
 from ackclock.scenario.topology.topology import Topology
 
 #: A network interface, as the kernel takes it, but nothing that begins as an option does.

@@ -14,8 +14,7 @@ from ackclock.input.fields import Loc, Table, fault, fault_at
 from ackclock.input.units import Size
 from ackclock.scenario.keys import Delay, Moment, Name, Overhead, Rate
 from ackclock.scenario.topology.endpoints import PLACING, Placed
-from ackclock.scenario.topology.links import Impaired
-from ackclock.scenario.topology.network import Drawing
+from ackclock.scenario.topology.network import Drawing, Impaired
 
 #: The queue of an access link or a network card that the scenario gives none: Linux's default transmit queue.
 ACCESS_QUEUE = Given("pfifo", {"limit": Size(1000, "p")})

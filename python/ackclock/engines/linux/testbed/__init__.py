@@ -19,8 +19,8 @@ from typing import Any
 from ackclock import _core
 from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Progress, RunOptions, no_progress
-from ackclock.engines.linux import result, timing_quality
-from ackclock.engines.linux.testbed import layout, measuring, merge_tables, run_specs
+from ackclock.engines.linux import result
+from ackclock.engines.linux.testbed import layout, measuring, merge_tables, plans
 from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, probe_hosts
 from ackclock.errors import InputError
@@ -107,7 +107,7 @@ def _between(
 ) -> tuple[dict[str, ClockDrift], dict[str, Any]]:
     """Has a plan carried out between the hosts."""
     first_port = random.choice(PORTS)
-    told = {host.name: run_specs.order(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
+    told = {host.name: plans.run_spec(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
     return carried_out(there, told, plan.duration_s, progress)
 
 
@@ -181,9 +181,9 @@ def _dataset(
     seen: Preflight,
 ) -> Dataset:
     tables = merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
-    of_hosts = {name: timing_quality.measured(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
+    of_hosts = {name: result.timing_quality(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
     lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
-    for doubt in (*seen.doubts, *timing_quality.uncaptured(lost_p), *_doubts(plan, of_hosts)):
+    for doubt in (*seen.doubts, *result.uncaptured(lost_p), *_doubts(plan, of_hosts)):
         warnings.warn(doubt, stacklevel=2)
     about = {
         "release": ", ".join(dict.fromkeys(seen.facts[name].release for name in hosts)),
@@ -213,7 +213,7 @@ def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     said = set()
     for name, of in of_hosts.items():
-        for doubt in timing_quality.doubts(plan, of):
+        for doubt in result.doubts(plan, of):
             line = doubt if "the link" in doubt else f'host "{name}": {doubt}'
             if line not in said:
                 said.add(line)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -16,24 +17,20 @@ from ackclock.cli.program import application
 from ackclock.engines.engine import Engine, manifest
 from ackclock.engines.packet import PacketEngine
 from ackclock.errors import Unsupported
-from ackclock.experiments.compare.difference import Sample, difference
+from ackclock.experiments.comparison import Sample, difference
 
-SCENARIO = """\
+SCENARIO = f"""\
 name = "small"
 duration = "3s"
 warmup = "1s"
 repeats = 4
 
-[network]
-topology = "dumbbell"
-rate = "2Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("2Mbit", "20ms")}
 
 [[flows]]
 count = 2
 congestion = "cubic"
-start = { jitter = "100ms" }
+start = {{ jitter = "100ms" }}
 """
 
 

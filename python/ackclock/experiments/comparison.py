@@ -1,27 +1,38 @@
-"""Run a plan with several engines and set their metrics side by side."""
+"""Comparisons: one scenario with several engines, their metrics side by side with differences and intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ackclock import _core, metrics, repr_format
 from ackclock import engines as offered
-from ackclock import metrics, repr_format
-from ackclock.dataset import Dataset, pandas
-from ackclock.engines.engine import Engine, Progress, no_progress
+from ackclock.dataset import Dataset, folders, lazy_frame, manifests, result_kind
+from ackclock.dataset.result_kind import Kind
+from ackclock.engines.engine import Engine, Progress, circumstances, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import runner
-from ackclock.experiments.compare.difference import Sample, difference
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import PHASE
-from ackclock.scenario.coerce import Accepted, taken
+from ackclock.metrics.summary import student_quantile
+from ackclock.scenario.builder import Accepted, taken
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The table as JSON, in the folder.
+TABLE = "comparison.json"
 
 #: The columns of the table that are null where there is nothing to say.
 _NUMBERS = ("mean", "ci95_low", "ci95_high", "difference", "difference_low", "difference_high")
@@ -60,7 +71,7 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`. Raises `InputError` if pandas is not installed (`ackclock[pandas]`)."""
-        return pandas.frame(self.table)
+        return lazy_frame.pandas_frame(self.table)
 
     def __repr__(self) -> str:
         runs = "; ".join(f"{name}: {repr_format.counted(len(data.runs), 'run')}" for name, data in self.data.items())
@@ -191,3 +202,127 @@ def _engines(names: Sequence[str]) -> dict[str, Engine]:
 
 def _part(progress: Progress, number: int, total: int) -> Progress:
     return lambda share: progress((number + share) / total)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One metric's values over the runs of an engine; `exact` if chance has no part in them."""
+
+    values: Sequence[float]
+    exact: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Their mean; there must be a value."""
+        return math.fsum(self.values) / len(self.values)
+
+    @property
+    def variance_of_mean(self) -> float | None:
+        """s²/n; 0 for an exact value, None if one run is all there is."""
+        if (n := len(self.values)) == 1:
+            return 0.0 if self.exact else None
+        return math.fsum((value - self.mean) ** 2 for value in self.values) / (n - 1) / n
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The second mean minus the first, and its 95 % interval (null if there is none)."""
+
+    mean: float
+    ci95_low: float | None
+    ci95_high: float | None
+
+
+def difference(first: Sample, second: Sample) -> Difference | None:
+    """Return the difference of two samples; None if either is empty."""
+    if not first.values or not second.values:
+        return None
+    mean = second.mean - first.mean
+    half = half_width(first, second)
+    return Difference(mean, None if half is None else mean - half, None if half is None else mean + half)
+
+
+def half_width(first: Sample, second: Sample) -> float | None:
+    """Half of Welch's interval (B. L. Welch, Biometrika 34, 1947, with Satterthwaite's degrees of freedom)."""
+    variances = first.variance_of_mean, second.variance_of_mean
+    if variances[0] is None or variances[1] is None:
+        return None
+    total = variances[0] + variances[1]
+    if total == 0:
+        return 0.0
+    parts = zip(variances, (len(first.values), len(second.values)), strict=True)
+    freedom = total**2 / math.fsum(variance**2 / (n - 1) for variance, n in parts if variance)
+    return student_quantile(freedom) * math.sqrt(total)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `InputError` for a folder that holds something else, or cannot be made."""
+    result_kind.check(folder, Kind.COMPARISON)
+    folders.staging_folder(folder).close()
+
+
+def write(comparison: Comparison, folder: Path, *, report: bool = True, command: str = "") -> None:
+    """Write everything, completely or not at all; an earlier comparison is replaced.
+
+    The manifest says that `command` was run. The folder:
+
+        results/dumbbell-compare/
+        ├── manifest.json         engines, versions, command, and the SHA-256 of the files
+        ├── comparison.json       what `ackclock compare --json` prints
+        ├── comparison.parquet    the table: a row for each metric and engine
+        ├── metrics.png           a panel for each metric, with intervals by engine
+        ├── cwnd.png, queue.png   the first runs over each other
+        ├── packet/ fluid/ …      the datasets
+        └── report.html           all of them side by side
+    """
+    result_kind.check(folder, Kind.COMPARISON)
+    with folders.replace_folder(folder, manifests.is_note(folder)) as new, folders.write_errors(new):
+        _write_files(comparison, new)
+        if report:
+            _write_report(comparison, new)
+        engines = {"engines": comparison.engines, "scenario": comparison.name}
+        about = {"ackclock": _core.version, "comparison": engines, **circumstances(command)}
+        manifests.write(new, about, manifests.list_files(new))
+
+
+def _write_files(comparison: Comparison, folder: Path) -> None:
+    for engine, data in comparison.data.items():
+        data.write(folder / engine)
+    text = json.dumps(comparison.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / TABLE).write_text(text + "\n", encoding="utf-8")
+    comparison.table.write_parquet(folder / "comparison.parquet", compression="zstd")
+    for name, figure in _figures(comparison):
+        figure.savefig(folder / f"{name}.png")
+
+
+def _write_report(comparison: Comparison, folder: Path) -> None:
+    from ackclock.figures.report import render, write_page
+
+    try:
+        text = render([*comparison.data.values()], comparison.engines)
+    except InputError:  # an engine of averages alone has no curves to show
+        return
+    write_page(text, folder / manifests.REPORT)
+
+
+def _figures(comparison: Comparison) -> Iterator[tuple[str, Figure]]:
+    from ackclock.figures import plots
+
+    datasets = list(comparison.data.values())
+    yield "metrics", plots.compared(comparison.name, comparison.table)
+    first = next((data for data in datasets if data.flow_samples.height), None)
+    if first is None:
+        return
+    others = [data for data in datasets if data is not first]
+    for name, draw in {"cwnd": plots.cwnd, "queue": plots.queue}.items():
+        with suppress(InputError):  # the first one has nothing to draw
+            yield name, draw(first, over=[other for other in others if _can_lie(draw, other, first)])
+
+
+def _can_lie(draw: Callable[..., Figure], other: Dataset, first: Dataset) -> bool:
+    """Return True if the other engine has the data of the figure, as curves or as a mean."""
+    try:
+        draw(first, over=[other])
+    except InputError:
+        return False
+    return True

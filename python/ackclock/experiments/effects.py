@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ackclock.errors import InputError
-from ackclock.experiments.effects.anova import Analysis, Step, Term, analyse
+from ackclock.experiments.anova import Analysis, Step, Term, analyse
 from ackclock.experiments.search.criteria import named
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.figures import numbers

@@ -4,7 +4,7 @@ import pytest
 
 from ackclock.errors import InputError
 from ackclock.experiments.search.criteria import parse_constraint, parse_objective
-from ackclock.experiments.search.grid import judge
+from ackclock.experiments.search.pareto import judge
 
 NEED = parse_constraint("jain >= 0.5")
 GOALS = [parse_objective("min:queue_delay_mean"), parse_objective("max:utilisation")]

@@ -1,33 +1,52 @@
-"""Progress bars on standard error."""
+"""Terminal output that all commands share: the console, tables, and progress bars on standard error."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
 
-from ackclock.cli.terminal import tables
 from ackclock.engines.engine import no_progress
+from ackclock.figures import numbers
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-#: Shorter work gets no bar, in seconds.
+#: Shorter work gets no progress bar, in seconds.
 MIN_S = 1.0
+
+
+def console(*, err: bool = False, markup: bool = True) -> Console:
+    """Return a console on standard output, or standard error, that prints text as it is."""
+    return Console(emoji=False, highlight=False, stderr=err, markup=markup)
+
+
+def table(*headings: Any, left: int = 1, no_wrap: bool = False, **options: Any) -> Table:
+    """Return a table without borders. The first columns, `left` of them, are left-aligned, the others right-aligned."""
+    made = Table(**{"box": None, "pad_edge": False, "header_style": "bold", **options})
+    for number, heading in enumerate(headings):
+        made.add_column(heading, justify="left" if number < left else "right", no_wrap=no_wrap)
+    return made
+
+
+def estimate(summary: Mapping[str, Any], unit: str) -> str:
+    """Return the mean of a metric with half its interval, if there is one: `94.1 ± 0.2 Mb/s`."""
+    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[float], None]]:
     """Show a bar; yield a function that updates it by the share that is done. Hidden without a terminal."""
-    console = tables.console(err=True)
-    if not console.is_terminal:
+    terminal = console(err=True)
+    if not terminal.is_terminal:
         yield no_progress
         return
-    with bar(console) as shown:
+    with bar(terminal) as shown:
         task = shown.add_task(title, total=1.0)
         yield lambda share: shown.update(task, completed=share)
 

@@ -1,9 +1,11 @@
-"""Rates that follow a trace, as changes: the kernel's shaper has another rate from each step on.
-
-Opportunities stay what they are: see `opportunities`.
+"""Links that follow a trace, in the kernel: rates become changes of the shaper, opportunities a qdisc of our own.
 
 The shaper charges a packet at the rate that it had when the packet left the queue. So steps that each carry less than a
 full packet are put together, and carry one at least: a pause lets one packet through, which arrives at its end.
+
+Opportunities are for guests only. The module (`kernel/modules/links/opportunities.c`) is compiled for a guest's kernel
+when a plan first needs it, and has a qdisc for each link. The process inside hands it the traces and the start of the
+run (`crates/ackclock-linux/src/opportunities.rs`).
 """
 
 from __future__ import annotations
@@ -13,8 +15,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 
+from ackclock.engines.linux.kernel import bundled_modules, user_module
+from ackclock.engines.linux.stack import insmod
 from ackclock.plan import ChangePlan, LinkPlan, Plan, TracePlan
+
+#: The module with a qdisc of opportunities.
+SOURCE = bundled_modules.FOLDER / "links" / "opportunities.c"
 
 #: A step that begins so close to the end of the run is none.
 MIN_S = 1e-9
@@ -92,3 +100,25 @@ def _steps(plan: Plan, trace: TracePlan) -> Iterator[_Step]:
             yield _Step(begin_s, end_s, bits / (end_s - begin_s))
         else:
             yield from steps
+
+
+def links_with_opportunities(plan: Plan) -> list[int]:
+    """Return the numbers of the links whose traces have delivery opportunities."""
+    return [number for number, link in enumerate(plan.links) if link.trace and link.trace.has_opportunities]
+
+
+def load_module(plan: Plan, kernel: Path) -> Iterator[str]:
+    """Yield the command that loads the module into a guest, if a link needs it. Raises `InputError`."""
+    if found := links_with_opportunities(plan):
+        yield f"{insmod(_module(kernel), {})} link={','.join(map(str, found))}"
+
+
+def _module(kernel: Path) -> Path:
+    """Return the module for a guest's kernel. Raises `InputError`."""
+    user_module.check_tools(user_module.TOOLS, "delivery opportunities in a guest")
+    return user_module.compiled(user_module.read(SOURCE), kernel)
+
+
+def qdisc(number: int) -> str:
+    """Return the name of a link's qdisc."""
+    return f"opportunity{number}"

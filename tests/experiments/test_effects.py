@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import ackclock as ac
-from ackclock.experiments.effects.effects import effects, sentences
+from ackclock.experiments.effects import effects, sentences
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.scenario.points import Axis
 

@@ -1,12 +1,17 @@
-"""Parts of a plan that no testbed supports: a line each."""
+"""A plan on the hosts of a testbed: the parts that none supports, and the run specification of each host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
 from ackclock.engines import features
-from ackclock.engines.linux.testbed import tcp
-from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Testbed
+from ackclock.engines.linux import disciplines
+from ackclock.engines.linux.run_spec import REAL
+from ackclock.engines.linux.script import LOST
+from ackclock.engines.linux.testbed import router, tcp
+from ackclock.engines.linux.testbed.layout import RECEIVER, ROUTER, SENDER, Host, Testbed
 from ackclock.plan import RECEIVERS, SENDERS, Plan, TrafficPlan
 
 #: UDP sources that have ports of their own: 20000 to 31999.
@@ -55,3 +60,33 @@ def _changes(plan: Plan, testbed: Testbed) -> Iterator[str]:
         yield "links that fail, on a testbed"
     if any(change.medium is not None for change in plan.changes):
         yield "jitter, reordering, duplication or corruption on a testbed"
+
+
+def run_spec(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int, captures: int) -> dict[str, Any]:
+    """Return the run spec of one host, which its agent (`crates/ackclock-linux`) reads; `captures` counts its files.
+
+    The specs of a run differ in the host alone.
+    """
+    options, ways = plan.options["linux"], testbed.ways(plan)
+    queues = [{"link": 0, "namespace": host.name, "device": host.to_receivers, "handle": disciplines.HANDLE}]
+    losses = [{"link": 0, "namespace": host.name, "device": router.LOSING, "handle": LOST}]
+    routes = host.role == ROUTER
+    return {
+        "plan": plan.engine_input(),
+        "seed": seed,
+        "clock": REAL,
+        "here": {"host": host.name, "first_port": first_port, "source": None, "sink": None},
+        "setup": [],
+        "changes": router.changes(plan, testbed) if routes else [],
+        "sockets": tcp.sockets(plan),
+        "flows": [asdict(ends) for ends in ways.flows],
+        "datagrams": [asdict(ends) for ends in ways.datagrams],
+        "traffic": [[asdict(ends) for ends in of] for of in ways.traffic],
+        "queues": queues if routes else [],
+        "losses": losses if routes and router.loses(plan) else [],
+        "app_interval_s": options["app_interval_s"],
+        "reader": options["reader"],
+        "writer": options["writer"],
+        "result": "",
+        "captures": [f"{number}.pcap" for number in range(captures)],
+    }

@@ -1,1 +1,0 @@
-"""Analysis of variance: which swept key matters most. `anova` has the statistics, `effects` applies them to a sweep."""
