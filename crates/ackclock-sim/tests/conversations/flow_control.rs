@@ -133,7 +133,7 @@ fn data_lost_before_a_closed_window_are_retransmitted() {
 // ---- window updates and silly windows ----
 
 #[test]
-fn the_window_grows_in_whole_segments() {
+fn the_window_grows_by_segments() {
     // RFC 9293 section 3.8.6.2.2: four reads of 250 bytes make room for one segment.
     let flow = read_by(reading(1000.0, 250), flow(buffer(4)));
     let mut tcp = Conversation::new(&flow, ms(50));
