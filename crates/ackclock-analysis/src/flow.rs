@@ -6,11 +6,13 @@ use crate::capture_gap::CaptureGap;
 use crate::output::{EventDetail, Output};
 use crate::tables::{Limit, RetransmitCause};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
-use direction::{Direction, MAX_SHIFT};
+use direction::Direction;
 use identity::ends;
+use rate_limit::MAX_SHIFT;
 use sender_view::{Ack, Data, SenderView};
 use stall::OpenStall;
 
+mod ack_responses;
 mod app_limited;
 mod capacity;
 mod direction;

@@ -28,14 +28,12 @@ mod policing;
 mod queueing;
 mod trace;
 
-use std::borrow::Cow;
-
 use ackclock_core::tables::codes;
 
 use crate::series::{Arrival, RttSample};
 use policing::Bucket;
 use queueing::{Delays, Queue};
-use trace::{LeakyBucket, Trace};
+use trace::{in_order, LeakyBucket, Trace};
 
 /// Losses from which a bucket is looked for (Flach et al. 2016 section 3).
 const MIN_LOSSES: usize = 15;
@@ -226,13 +224,14 @@ fn fit_if(
     let queue = delays.queue(&trace);
     let has_bucket = trace.losses.len() >= MIN_LOSSES && wants_bucket(queue, &trace);
     let bucket = has_bucket.then(|| policing::fit(&trace)).flatten();
-    let (trace, delays, bucket) = match bucket.and_then(|bucket| from_full(&trace, bucket)) {
-        Some((later, bucket)) => {
-            let delays = Delays::new(&later, rtts);
-            (later, delays, Some(bucket))
-        }
-        None => (trace, delays, bucket),
-    };
+    let (trace, delays, bucket) =
+        match bucket.and_then(|bucket| policing::from_full(&trace, bucket)) {
+            Some((later, bucket)) => {
+                let delays = Delays::new(&later, rtts);
+                (later, delays, Some(bucket))
+            }
+            None => (trace, delays, bucket),
+        };
     let [slope, slope_when_full] =
         bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
     let evidence = Evidence {
@@ -259,17 +258,6 @@ fn fit_if(
         queue,
         evidence,
     }
-}
-
-/// Return a bucket that explains the losses from where it was full, with the trace from there, if `bucket` explains them
-/// too little: it may have been in use when the capture began.
-fn from_full(trace: &Trace, bucket: Bucket) -> Option<(Trace, Bucket)> {
-    if bucket.explained >= EXPLAINED {
-        return None;
-    }
-    let later = trace.since_lowest();
-    let bucket = (later.losses.len() >= MIN_LOSSES).then(|| policing::fit(&later))??;
-    (bucket.explained >= EXPLAINED).then_some((later, bucket))
 }
 
 /// Return true if delays alone decide, because no bucket can explain enough to change the result.
@@ -331,16 +319,6 @@ impl PathFit {
         }
         path
     }
-}
-
-/// The items in the order of time; without inferred losses they are, and nothing is copied.
-fn in_order<T: Copy>(items: &[T], time_ns: impl Fn(&T) -> i64) -> Cow<'_, [T]> {
-    if items.is_sorted_by_key(&time_ns) {
-        return Cow::Borrowed(items);
-    }
-    let mut sorted = items.to_vec();
-    sorted.sort_by_key(time_ns);
-    Cow::Owned(sorted)
 }
 
 impl Path {

@@ -1,5 +1,6 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
+use super::rate_limit::MAX_SHIFT;
 use super::sender_view::ip_id::IpIdCounter;
 use super::sender_view::{SenderView, MAX_OPTION_BYTES};
 use ackclock_core::tcp::seq;
@@ -11,8 +12,6 @@ const ORIGIN: u64 = 1 << 33;
 const DEFAULT_MSS: u32 = 1460;
 /// Packets after which the largest payload is taken for the segments' size.
 const MIN_PACKETS: u32 = 8;
-/// The largest shift of a window (RFC 7323 section 2.3).
-pub const MAX_SHIFT: u8 = 14;
 /// No sender makes smaller segments (Linux's tcp_min_snd_mss).
 const MIN_MSS: u32 = 48;
 /// The bytes of the option timestamps, padded.

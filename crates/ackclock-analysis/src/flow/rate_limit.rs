@@ -8,6 +8,7 @@ use crate::shared_bottleneck::{Round, SharedBottleneck};
 use crate::tables::Limit;
 use send_rate::{PipeCeiling, PipeGrowth, SendRate};
 use window_scale::WindowScale;
+pub use window_scale::MAX_SHIFT;
 
 mod evidence;
 mod send_rate;
@@ -247,33 +248,6 @@ impl LimitClassifier {
     pub fn add_excess_delay(&mut self, ack_wait_ns: i64) {
         self.excess_sum_ns += ack_wait_ns;
         self.excess_count += 1;
-    }
-
-    /// An acknowledgement whose window has an unknown scale: see [`WindowScale::on_ack`].
-    pub fn on_unscaled_window(&mut self, in_flight: u64, window: u64, mss: u32) {
-        let scale = self.window_scale.get_or_insert_default();
-        scale.on_ack(in_flight, window, mss);
-    }
-
-    /// Return the seconds by [`Limit`].
-    pub fn limited_s(&self) -> [f64; Limit::NAMES.len()] {
-        let mut limited_s = self.limited_s;
-        if let Some(scale) = &self.window_scale {
-            let uncertain_s = scale.uncertain_s();
-            for (limit_s, uncertain_s) in limited_s.iter_mut().zip(uncertain_s) {
-                *limit_s -= uncertain_s;
-            }
-            limited_s[Limit::UnknownWindow as usize] += uncertain_s.iter().sum::<f64>();
-        }
-        limited_s
-    }
-
-    /// Add time to a limit, in the last round or behind it.
-    fn add(&mut self, limit: u8, spent_s: f64) {
-        self.limited_s[usize::from(limit)] += spent_s;
-        if let Some(scale) = &mut self.window_scale {
-            scale.add(limit, spent_s);
-        }
     }
 
     /// Return the maximum pipe of this round and the one before.

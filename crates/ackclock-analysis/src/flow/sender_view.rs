@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
+use super::ack_responses::AckResponses;
 use super::app_limited::SendEvent;
 use super::ranges::Ranges;
 use super::rate_limit::LimitClassifier;
 use super::rtt::{RttEstimator, RttStats, TimestampMatcher, TsvalClock, WindowedMin};
 use super::scoreboard::{Scoreboard, SentRange, State, Transmission, MAX_RANGES};
-use super::vantage::AckResponses;
-use crate::output::{Output, SegmentOutcome, NOT_KEPT};
+use crate::output::{Output, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Fate, RetransmitCause, Vantage};
 use ack_tracer::AckTracer;
@@ -411,49 +411,6 @@ impl SenderView {
             in_flight
         } else {
             in_flight.saturating_sub(left)
-        }
-    }
-
-    /// A copy's fate.
-    pub(super) fn copy_outcome(
-        &self,
-        range: &SentRange,
-        copy: &Transmission,
-        fate: Fate,
-        confidence: f64,
-    ) -> SegmentOutcome {
-        SegmentOutcome {
-            time_ns: copy.sent_ns,
-            captured: copy.captured,
-            arrival: copy.arrival,
-            cause: copy.cause,
-            units: self.segments(range, copy.captured, copy.continued),
-            ..self.outcome(range, fate, confidence)
-        }
-    }
-
-    pub(super) fn outcome(&self, range: &SentRange, fate: Fate, confidence: f64) -> SegmentOutcome {
-        let offset = range.start.saturating_sub(self.base);
-        SegmentOutcome {
-            flow: self.flow,
-            time_ns: range.first_ns,
-            offset,
-            bytes: range.bytes,
-            units: self.segments(range, !range.not_captured, range.continued),
-            number: offset / u64::from(self.mss.max(1)),
-            captured: !range.not_captured,
-            arrival: range.arrival,
-            fate,
-            cause: RetransmitCause::Unknown,
-            confidence,
-        }
-    }
-
-    /// The number of segments that began in a range: a captured one is one, whatever the MSS is now.
-    pub(super) fn segments(&self, range: &SentRange, captured: bool, continued: bool) -> u32 {
-        match (captured, continued) {
-            (true, _) => u32::from(!continued),
-            (false, _) => self.units(range.bytes),
         }
     }
 

@@ -11,7 +11,7 @@
 //! grid that is fine enough for that.
 
 use super::trace::{line, quantile, Levels, Trace};
-use super::Estimate;
+use super::{Estimate, EXPLAINED, MIN_LOSSES};
 use likelihood::Model;
 
 mod intervals;
@@ -75,6 +75,17 @@ pub fn fit(trace: &Trace) -> Option<Bucket> {
         explained: 1.0 - likelihood / without_bucket,
         gain: likelihood - without_bucket,
     })
+}
+
+/// Return a bucket that explains the losses from where it was full, with the trace from there, if `bucket` explains them
+/// too little: it may have been in use when the capture began.
+pub fn from_full(trace: &Trace, bucket: Bucket) -> Option<(Trace, Bucket)> {
+    if bucket.explained >= EXPLAINED {
+        return None;
+    }
+    let later = trace.since_lowest();
+    let bucket = (later.losses.len() >= MIN_LOSSES).then(|| fit(&later))??;
+    (bucket.explained >= EXPLAINED).then_some((later, bucket))
 }
 
 /// The share of the uncertainty about the fates that any bucket takes away at most.

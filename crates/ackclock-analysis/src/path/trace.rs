@@ -1,5 +1,7 @@
 //! Arrivals in the form that the fits work with, and the bucket that they fill.
 
+use std::borrow::Cow;
+
 use super::Arrival;
 
 /// Arrivals used by the fits, which go over them some hundred times: the first, as the limiter may have been idle
@@ -266,4 +268,14 @@ pub fn line(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, f6
     slope
         .is_finite()
         .then_some((slope, y_mean - slope * x_mean))
+}
+
+/// The items in the order of time; without inferred losses they are, and nothing is copied.
+pub fn in_order<T: Copy>(items: &[T], time_ns: impl Fn(&T) -> i64) -> Cow<'_, [T]> {
+    if items.is_sorted_by_key(&time_ns) {
+        return Cow::Borrowed(items);
+    }
+    let mut sorted = items.to_vec();
+    sorted.sort_by_key(time_ns);
+    Cow::Owned(sorted)
 }

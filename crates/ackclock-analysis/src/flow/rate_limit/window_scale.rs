@@ -5,8 +5,11 @@
 //! came within a segment of the window at the smallest possible scale may be limited by the receiver; others are not,
 //! whatever the scale is.
 
-use crate::flow::direction::MAX_SHIFT;
+use super::LimitClassifier;
 use crate::tables::Limit;
+
+/// The largest shift of a window (RFC 7323 section 2.3).
+pub const MAX_SHIFT: u8 = 14;
 
 /// The number of scales, and that of limits.
 const SCALES: usize = MAX_SHIFT as usize + 1;
@@ -77,5 +80,34 @@ impl WindowScale {
             }
         }
         [0.0; LIMITS]
+    }
+}
+
+impl LimitClassifier {
+    /// An acknowledgement whose window has an unknown scale: see [`WindowScale::on_ack`].
+    pub fn on_unscaled_window(&mut self, in_flight: u64, window: u64, mss: u32) {
+        let scale = self.window_scale.get_or_insert_default();
+        scale.on_ack(in_flight, window, mss);
+    }
+
+    /// Return the seconds by [`Limit`].
+    pub fn limited_s(&self) -> [f64; Limit::NAMES.len()] {
+        let mut limited_s = self.limited_s;
+        if let Some(scale) = &self.window_scale {
+            let uncertain_s = scale.uncertain_s();
+            for (limit_s, uncertain_s) in limited_s.iter_mut().zip(uncertain_s) {
+                *limit_s -= uncertain_s;
+            }
+            limited_s[Limit::UnknownWindow as usize] += uncertain_s.iter().sum::<f64>();
+        }
+        limited_s
+    }
+
+    /// Add time to a limit, in the last round or behind it.
+    pub(super) fn add(&mut self, limit: u8, spent_s: f64) {
+        self.limited_s[usize::from(limit)] += spent_s;
+        if let Some(scale) = &mut self.window_scale {
+            scale.add(limit, spent_s);
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::ack_tracer::AckFlags;
 use super::upstream_loss::Hole;
 use super::{Ack, Data, SenderView, MAX_HOLE};
 use crate::flow::capacity::Progress;
-use crate::flow::direction::MAX_SHIFT;
+use crate::flow::rate_limit::MAX_SHIFT;
 use crate::flow::scoreboard::{SentRange, State};
 use crate::output::Output;
 use crate::series::RttSample;

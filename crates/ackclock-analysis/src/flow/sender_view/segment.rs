@@ -1,6 +1,10 @@
 //! The data segments and acknowledgements of a direction.
 
 use super::ip_id::IpIdOrder;
+use super::SenderView;
+use crate::flow::scoreboard::{SentRange, Transmission};
+use crate::output::SegmentOutcome;
+use crate::tables::{Fate, RetransmitCause};
 
 /// Header and check sequence of an Ethernet frame.
 const ETHERNET_BYTES: u32 = 18;
@@ -56,4 +60,49 @@ pub struct Ack {
     pub pure: bool,
     /// It reports congestion marks (RFC 3168's ECE).
     pub marked: bool,
+}
+
+impl SenderView {
+    /// A copy's fate.
+    pub(super) fn copy_outcome(
+        &self,
+        range: &SentRange,
+        copy: &Transmission,
+        fate: Fate,
+        confidence: f64,
+    ) -> SegmentOutcome {
+        SegmentOutcome {
+            time_ns: copy.sent_ns,
+            captured: copy.captured,
+            arrival: copy.arrival,
+            cause: copy.cause,
+            units: self.segments(range, copy.captured, copy.continued),
+            ..self.outcome(range, fate, confidence)
+        }
+    }
+
+    pub(super) fn outcome(&self, range: &SentRange, fate: Fate, confidence: f64) -> SegmentOutcome {
+        let offset = range.start.saturating_sub(self.base);
+        SegmentOutcome {
+            flow: self.flow,
+            time_ns: range.first_ns,
+            offset,
+            bytes: range.bytes,
+            units: self.segments(range, !range.not_captured, range.continued),
+            number: offset / u64::from(self.mss.max(1)),
+            captured: !range.not_captured,
+            arrival: range.arrival,
+            fate,
+            cause: RetransmitCause::Unknown,
+            confidence,
+        }
+    }
+
+    /// The number of segments that began in a range: a captured one is one, whatever the MSS is now.
+    pub(super) fn segments(&self, range: &SentRange, captured: bool, continued: bool) -> u32 {
+        match (captured, continued) {
+            (true, _) => u32::from(!continued),
+            (false, _) => self.units(range.bytes),
+        }
+    }
 }
