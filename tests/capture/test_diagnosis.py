@@ -201,6 +201,13 @@ def test_a_stall_of_an_application_names_the_end():
     assert any("the client's application sent nothing" in finding.sentence for finding in result.findings)
 
 
+def test_stalls_of_segments_that_are_too_large_have_no_other_advice():
+    stall = {"start_s": 1.0, "duration_s": 6.0, "class": "double_retransmission", "sender": "client"}
+    result = diagnose(reported(limited=limited(cwnd=1.0), stalls=[stall], too_large_bytes=1460))
+    (advice,) = (finding.next for finding in result.findings if finding.evidence.get("class"))
+    assert advice == "The segments that are too large for the path explain it."
+
+
 def test_less_than_a_round_trip_is_too_little():
     assert diagnose(reported(limited=limited(slow_start=1.0), goodput_bps=1e9, bytes=1000)).verdict is Cause.UNDECIDED
 

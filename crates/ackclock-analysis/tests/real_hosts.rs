@@ -374,3 +374,21 @@ fn a_retransmission_that_is_lost_as_well_is_counted_by_the_senders_own_numbers()
     let flows = trace.analysed().flows;
     assert_eq!(flows.lost_upstream, [3]);
 }
+
+#[test]
+fn a_host_that_gives_all_packets_one_number_retransmits() {
+    let mut trace = working(20);
+    for (at_ms, number) in [(2300, 20), (2301, 21), (3300, 20)] {
+        trace.data(at_ms, number);
+    }
+    trace.ack(3400, 22, &[]);
+    for one in trace
+        .segments
+        .iter_mut()
+        .filter(|one| one.payload_bytes > 0)
+    {
+        one.identification = Some(1);
+    }
+    let flows = trace.analysed().flows;
+    assert_eq!((flows.duplicates[0], flows.retransmissions[0]), (0, 1));
+}

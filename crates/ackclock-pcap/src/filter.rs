@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The compiler is our own: libpcap is a system library, which a wheel cannot expect, and its classic BPF programs
-//! would need an interpreter. An expression becomes a tree of conditions on the bytes of a frame ([`condition`]), which
+//! would need an interpreter. An expression becomes a tree of conditions on the bytes of a frame (`condition`), which
 //! `tests/filters.rs` compares with tcpdump's selection. As there:
 //!
 //! - Addresses, ports and protocols are those of the outermost headers; `vlan` and `mpls` move everything to their

@@ -67,6 +67,9 @@ STALLS = {
 }
 
 
+#: Classes of stalls in which losses are repaired.
+OF_LOSSES = ("timeout", "tail_loss", "double_retransmission", "small_window", "continuous_loss")
+
 #: Limit → its cause. A path that one flow fills is no fault: see `cause_on_path`.
 LIMITS = {
     "application": Cause.APPLICATION,
@@ -285,11 +288,14 @@ def of_stalls(
 ) -> Iterable[Finding]:
     """Return a finding for each class of stalls; `stalled_s` has their seconds, of `total_s` in all."""
     stalls = [stall for flow in flows for stall in flow["stalls"]]
+    is_too_large = any(flow["too_large_bytes"] is not None for flow in flows)
     for name, value_s in stalled_s.items():
         those = [stall for stall in stalls if stall["class"] == name]
         longest_s = max(stall["duration_s"] for stall in those)
         count = len(those)
         words, then = STALL_ADVICE.get(name, ("the capture does not show why", UNKNOWN_STALL))
+        if is_too_large and name in OF_LOSSES:
+            then = "The segments that are too large for the path explain it."
         if name in ENDS_STALLS:
             end_s = summed((stall["sender"], stall["duration_s"]) for stall in those)
             end = max(end_s, key=lambda end: end_s[end])

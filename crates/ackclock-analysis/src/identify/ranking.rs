@@ -7,7 +7,7 @@
 //! from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each replayed by
 //! all controls. `POOR` was chosen with transfers of others' kernels in view as well.
 //!
-//! The probabilities are calibrated by two numbers, [`TEMPERATURE`] and [`MIMICS`], so that of the names with a
+//! The probabilities are calibrated by two numbers, `TEMPERATURE` and `MIMICS`, so that of the names with a
 //! probability of 0.8 four in five are right (`which.py --linux`, `which.py --csv`).
 //!
 //! A first window that stacks do not have speaks for a control that sets just this one itself (`UNUSUAL`).
@@ -58,7 +58,7 @@ const UNUSUAL: f64 = 0.01;
 const TEMPERATURE: f64 = 2.0;
 
 /// The share of flows named rightly by the replay, but of a CCA that has none here and behaves just so: TCP-LP without
-/// competition is Reno, and `YeAH` with an empty queue Scalable TCP. Fitted with [`TEMPERATURE`].
+/// competition is Reno, and `YeAH` with an empty queue Scalable TCP. Fitted with `TEMPERATURE`.
 const MIMICS: f64 = 0.15;
 
 /// Divisors: a replay is checked after 1/8, 1/4 and 1/2 of the flow.

@@ -215,9 +215,12 @@ impl SenderView {
         };
         let lag_ns = data.now_ns - range.last_ns;
         if !range.not_captured {
-            let sure = data
+            // Hosts that do not count their packets may give them all the same number.
+            let same_number = data
                 .identification
                 .is_some_and(|own| own == range.identification);
+            let is_counter = data.ip_id_order != IpIdOrder::Unknown;
+            let sure = same_number && (is_counter || self.too_soon(lag_ns));
             let same_tick = data.tsval.is_some_and(|own| own == range.tsval);
             let agrees = data.tsval.is_none() || same_tick;
             let guess = data.identification.is_none() && same_tick && self.too_soon(lag_ns);
