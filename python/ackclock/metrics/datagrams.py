@@ -30,10 +30,12 @@ def udp_loss_rate(view: RunView) -> float | None:
 
 def _sum(view: RunView, column: str) -> float | None:
     """Return the sum of a column over the UDP flows that transfer data; None without them, or where one is unknown."""
+    if view.between is not None or not view.has_datagrams:
+        return None
     values = view.datagrams.filter(pl.col("sent_packets").is_not_null() | pl.col("measured_bytes").is_not_null())[
         column
     ]
-    is_unknown = values.is_empty() or values.null_count() > 0 or view.between is not None
+    is_unknown = values.is_empty() or values.null_count() > 0
     return None if is_unknown else float(values.cast(pl.Float64).sum())
 
 

@@ -296,6 +296,11 @@ class RunView:
         """Return the run's UDP flows, in their order. Only the bottleneck's metrics count them."""
         return self._datagrams.frame()
 
+    @property
+    def has_datagrams(self) -> bool:
+        """True if the run has UDP flows."""
+        return bool(self._datagrams["flow"].size)
+
     @cached_property
     def _datagrams(self) -> Rows:
         udp = Choice(("congestion",), lambda block: block.equals("congestion", DATAGRAMS))
