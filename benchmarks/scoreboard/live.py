@@ -21,6 +21,7 @@ from typing import Any
 from ackclock import capture
 from ackclock.capture import match
 from ackclock.capture.diagnosis import diagnose
+from ackclock.errors import InputError
 
 #: Ethernet frames are larger than their IP packets by this factor.
 FRAME_PER_IP_PACKET = 1514 / 1496
@@ -71,7 +72,10 @@ def _dropped(truth: Mapping[str, Any]) -> int:
 
 
 def _join_outcome(folder: Path, truth: Mapping[str, Any]) -> str:
-    joined = match.read(*(folder / truth["files"][end] for end in ("sender", "receiver"))).analysis["joined"]
+    try:
+        joined = match.read(*(folder / truth["files"][end] for end in ("sender", "receiver"))).analysis["joined"]
+    except InputError:  # no packet is in both
+        return "other"
     missed = joined["missed_by_first"] + joined["missed_by_second"]
     return "exact" if joined["segments_lost_between"] == _dropped(truth) and not missed else "other"
 

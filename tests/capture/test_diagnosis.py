@@ -44,6 +44,8 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "nagle": {"waits": 0, "seconds": 0.0},
                 "too_large_bytes": None,
                 "refused": False,
+                "established": True,
+                "icmp": [],
                 "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
                 "limited": None,
                 "stalls": [],

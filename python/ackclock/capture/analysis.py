@@ -25,7 +25,13 @@ ENDS_OF_FLOWS = ("client", "server")
 
 #: Limits of a sender.
 LIMITS = (
-    *("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck", "send_buffer"),
+    "application",
+    "receiver",
+    "cwnd",
+    "slow_start",
+    "bottleneck",
+    "shared_bottleneck",
+    "send_buffer",
     "unknown_window",
 )
 
@@ -45,16 +51,8 @@ COLUMNS = (
     *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
-    *(
-        "opened",
-        "reset",
-        "established_s",
-        "duplicates",
-        "nagle_waits",
-        "nagle_wait_s",
-        "largest_delivered_bytes",
-        "smallest_stuck_bytes",
-    ),
+    *("opened", "reset", "established_s", "duplicates", "nagle_waits", "nagle_wait_s"),
+    *("largest_delivered_bytes", "smallest_stuck_bytes"),
     *RETRANSMISSIONS.values(),
     *(f"limited_{limit}_s" for limit in LIMITS),
 )

@@ -116,7 +116,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         return _without_round_trips(analysis, no_data(analysis))
     if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
         return _without_round_trips(analysis, too_little_data(total_s))
-    bloat, unanswered = _bloat(flows), list(icmp.unanswered(analysis["flows"]))
+    bloat, unanswered = _bloat(flows), list(icmp.failed_handshakes(analysis["flows"]))
     causes = {**STALLS, **({"handshake": unanswered[0].cause} if unanswered else {})}
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
     spent_s += [(causes.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
@@ -154,7 +154,7 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
     If they tell nothing, `reason` says why it is undecided.
     """
     refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
-    refused += icmp.unanswered(analysis["flows"])
+    refused += icmp.failed_handshakes(analysis["flows"])
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
     findings = [*refused, *long, *_of_mtu(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
     if refused:

@@ -64,9 +64,9 @@ def of_mtu(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
     yield Finding(Cause.NETWORK, sentence, evidence, next=then, shown=("sequence",))
 
 
-def unanswered(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+def failed_handshakes(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return a finding for each reason that ICMP errors give for handshakes that were not answered."""
-    without_answer = [flow for flow in flows if not flow.get("established", True) and not flow["bytes"]]
+    without_answer = [flow for flow in flows if not flow["established"] and not flow["bytes"]]
     for kind, (cause, means, then) in UNREACHABLE.items():
         those = [flow for flow in without_answer if _reports(flow, kind)]
         if not those:
@@ -83,8 +83,8 @@ def unanswered(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
 
 
 def _reports(flow: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
-    """Return the errors of one kind about a connection; results of earlier versions have none."""
-    return [report for report in flow.get("icmp", ()) if report["kind"] == kind]
+    """Return the errors of one kind about a connection."""
+    return [report for report in flow["icmp"] if report["kind"] == kind]
 
 
 def _reporters(reports: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -387,7 +387,7 @@ impl LimitClassifier {
         let is_short = self.drained_by.is_some() && round.spent_ns <= ACK_BATCH_NS;
         let limit = self.classify(&round, rtt_min_ns, shared);
         if let Some(scale) = &mut self.window_scale {
-            scale.end_round(self.retransmissions == 0);
+            scale.end_round(self.retransmissions == 0, is_short);
         }
         self.add(limit as u8, spent_s);
         if !is_short {

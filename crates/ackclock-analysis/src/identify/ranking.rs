@@ -7,8 +7,8 @@
 //! from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each replayed by
 //! all controls. `POOR` was chosen with transfers of others' kernels in view as well.
 //!
-//! The probabilities are calibrated by two numbers, `TEMPERATURE` and `MIMICS`, so that of the names with a
-//! probability of 0.8 four in five are right (`which.py --linux`, `which.py --csv`).
+//! The probabilities are calibrated by two numbers, `TEMPERATURE` and `MIMICS`, to be the shares of names that are
+//! right; `which.py --linux` and `which.py --csv` print both.
 //!
 //! A first window that stacks do not have speaks for a control that sets just this one itself (`UNUSUAL`).
 

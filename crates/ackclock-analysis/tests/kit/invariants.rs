@@ -5,6 +5,7 @@ use std::fs;
 use ackclock_analysis::analysis::{analyse, Analysis};
 use ackclock_analysis::output::Options;
 use ackclock_analysis::path;
+use ackclock_analysis::tables::Flows;
 use ackclock_pcap::packet::{Address, Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 
 /// Bytes that describe one segment.
@@ -36,6 +37,27 @@ pub fn as_a_file(bytes: &[u8]) {
         .goodput_bps
         .iter()
         .all(|rate| *rate >= 0.0 || rate.is_nan()));
+    limits_are_times(&tables.flows);
+}
+
+/// No limit has less than no time.
+fn limits_are_times(flows: &Flows) {
+    for limited_s in [
+        &flows.limited_application_s,
+        &flows.limited_receiver_s,
+        &flows.limited_cwnd_s,
+        &flows.limited_slow_start_s,
+        &flows.limited_bottleneck_s,
+        &flows.limited_shared_bottleneck_s,
+        &flows.limited_send_buffer_s,
+        &flows.limited_unknown_window_s,
+        &flows.limited_unknown_s,
+    ] {
+        assert!(
+            limited_s.iter().all(|spent_s| *spent_s > -1e-9),
+            "{limited_s:?}"
+        );
+    }
 }
 
 /// Bytes as segments of at most four connections: each byte of payload has one fate.
@@ -61,6 +83,7 @@ pub fn as_segments(bytes: &[u8]) {
     assert_eq!(outcome, payload_bytes);
     let flows = &analysis.output.tables.flows;
     assert_eq!(flows.payload_bytes.iter().sum::<u64>(), payload_bytes);
+    limits_are_times(flows);
 }
 
 /// A segment: numbers are near each other and sometimes far, and so are times.

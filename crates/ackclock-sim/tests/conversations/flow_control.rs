@@ -252,8 +252,8 @@ fn a_client_is_done_when_it_has_read_all() {
 
 // ---- the send buffer ----
 
-/// The segments that are outstanding after each step.
-fn outstanding(tcp: TcpPlan) -> Vec<u64> {
+/// Segments in flight after each step.
+fn segments_in_flight(tcp: TcpPlan) -> Vec<u64> {
     let mut tcp = Conversation::new(&flow(tcp), ms(50)).spaced(ms(1));
     tcp.run(ms(0));
     let mut found = vec![];
@@ -287,13 +287,13 @@ fn a_send_buffer_holds_so_many_bytes_until_they_are_acknowledged() {
 }
 
 #[test]
-fn a_send_buffer_bounds_what_is_outstanding() {
+fn a_send_buffer_bounds_the_segments_in_flight() {
     for segments in [1, 2, 5, 20] {
         let bounded = TcpPlan {
             send_buffer_bytes: Some(1000 * segments),
             delayed_ack: DelayedAck::On,
             ..linux()
         };
-        assert_eq!(outstanding(bounded).into_iter().max(), Some(segments));
+        assert_eq!(segments_in_flight(bounded).into_iter().max(), Some(segments));
     }
 }

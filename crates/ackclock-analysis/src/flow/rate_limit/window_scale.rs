@@ -25,10 +25,10 @@ pub struct WindowScale {
     /// Acknowledgements of this round at which a scale's window had no room for another segment.
     full: [u32; SCALES],
     acks: u32,
-    /// The scales at which the window was full in the last round, as bits.
+    /// The scales at which the window was full in the last round that was no short one, as bits.
     last_full: u16,
     /// Seconds of rounds with a full window, by scale and by what limits them otherwise.
-    full_s: [[f32; LIMITS]; SCALES],
+    full_s: [[f64; LIMITS]; SCALES],
 }
 
 impl WindowScale {
@@ -48,12 +48,13 @@ impl WindowScale {
         }
     }
 
-    /// End a round, in which everything sent was new or not: who retransmits waits for no window.
-    pub fn end_round(&mut self, is_new: bool) {
-        self.last_full = 0;
-        for shift in 0..SCALES {
-            let is_full = is_new && 2 * self.full[shift] > self.acks;
-            self.last_full |= u16::from(is_full) << shift;
+    /// End a round, in which everything sent was new or not: who retransmits waits for no window. A round that ends as
+    /// soon as it began, since the pipe ran empty, is a part of the one before.
+    pub fn end_round(&mut self, is_new: bool, is_short: bool) {
+        if !is_short {
+            self.last_full = (0..SCALES)
+                .filter(|&shift| is_new && 2 * self.full[shift] > self.acks)
+                .fold(0, |full, shift| full | 1 << shift);
         }
         self.full = [0; SCALES];
         self.acks = 0;
@@ -65,7 +66,7 @@ impl WindowScale {
             return;
         }
         for shift in (0..SCALES).filter(|shift| self.last_full & 1 << shift != 0) {
-            self.full_s[shift][usize::from(limit)] += spent_s as f32;
+            self.full_s[shift][usize::from(limit)] += spent_s;
         }
     }
 
@@ -76,7 +77,7 @@ impl WindowScale {
         for (count, full_s) in self.smallest.iter().zip(&self.full_s) {
             above -= count;
             if above * OUT_OF_ORDER <= total {
-                return full_s.map(f64::from);
+                return *full_s;
             }
         }
         [0.0; LIMITS]
@@ -96,7 +97,7 @@ impl LimitClassifier {
         if let Some(scale) = &self.window_scale {
             let uncertain_s = scale.uncertain_s();
             for (limit_s, uncertain_s) in limited_s.iter_mut().zip(uncertain_s) {
-                *limit_s -= uncertain_s;
+                *limit_s = (*limit_s - uncertain_s).max(0.0);
             }
             limited_s[Limit::UnknownWindow as usize] += uncertain_s.iter().sum::<f64>();
         }
@@ -109,5 +110,40 @@ impl LimitClassifier {
         if let Some(scale) = &mut self.window_scale {
             scale.add(limit, spent_s);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window of 64 << 7 bytes that is full with 8000 bytes in flight.
+    fn filled() -> WindowScale {
+        let mut scale = WindowScale::default();
+        for _ in 0..8 {
+            scale.on_ack(8000, 64, 1000);
+        }
+        scale
+    }
+
+    #[test]
+    fn time_is_taken_back_from_the_round_that_had_it() {
+        let mut scale = filled();
+        scale.end_round(true, false);
+        scale.add(Limit::SlowStart as u8, 0.1);
+        scale.end_round(true, true); // the pipe is empty: that round was the application's
+        scale.add(Limit::SlowStart as u8, -0.1);
+        scale.add(Limit::Application as u8, 0.1);
+        let uncertain_s = scale.uncertain_s();
+        assert_eq!(uncertain_s[Limit::SlowStart as usize], 0.0);
+        assert_eq!(uncertain_s[Limit::Application as usize], 0.1);
+    }
+
+    #[test]
+    fn a_round_with_retransmissions_waits_for_no_window() {
+        let mut scale = filled();
+        scale.end_round(false, false);
+        scale.add(Limit::Cwnd as u8, 1.0);
+        assert_eq!(scale.uncertain_s(), [0.0; LIMITS]);
     }
 }
