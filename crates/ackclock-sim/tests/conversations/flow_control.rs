@@ -294,6 +294,9 @@ fn a_send_buffer_bounds_the_segments_in_flight() {
             delayed_ack: DelayedAck::On,
             ..linux()
         };
-        assert_eq!(segments_in_flight(bounded).into_iter().max(), Some(segments));
+        assert_eq!(
+            segments_in_flight(bounded).into_iter().max(),
+            Some(segments)
+        );
     }
 }
