@@ -6,7 +6,7 @@ a link, or nothing. Unknown parts are None or empty, and a view that requires on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,12 @@ from ackclock.plan.records import record
 LONGEST_S = 720.0 * 3600
 
 
+def groups_of(name: str, names: Sequence[str | None]) -> list[int]:
+    """Return the places of a group's name, or if it is none, of the names with that word: `web` means `cubic web`."""
+    exact = [number for number, known in enumerate(names) if known == name]
+    return exact or [number for number, known in enumerate(names) if name in (known or "").split()]
+
+
 @dataclass(frozen=True, slots=True)
 class PartialLink:
     """A link; its number is its place in the plan."""
@@ -25,6 +31,7 @@ class PartialLink:
     name: str | None = None
     rate_bps: float | None = None
     queue: QueuePlan | None = None
+    frame_overhead_bytes: int | None = None
     bottleneck: bool = False
 
 
@@ -37,16 +44,18 @@ class PartialTcp:
     timestamps: bool = False
     initial_window: int | None = None
     initial_rto_s: float | None = None
+    receive_window_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartialGroup:
     """Common properties of a group of flows. `direction` is "up" or "down", as the measuring host sees its data."""
 
-    label: str | None = None
+    name: str | None = None
     direction: str | None = None
     congestion: CongestionPlan | None = None
     tcp: PartialTcp | None = None
+    slow_reader: Parameters | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +76,18 @@ class PartialPath:
 class PartialFlow:
     """A TCP connection that is written one by one."""
 
+    group: int = 0
+    size_bytes: int | None = None
+    application_rate_bps: float | None = None
     base_rtt_s: float | None = None
     forward: PartialPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartialTraffic:
+    """Transfers that are generated."""
+
+    group: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +110,7 @@ class PartialPlan:
     links: tuple[PartialLink, ...] = ()
     groups: tuple[PartialGroup, ...] = ()
     flows: tuple[PartialFlow, ...] = ()
+    traffic: tuple[PartialTraffic, ...] = ()
     datagrams: tuple[PartialDatagrams, ...] = ()
     record: RecordPlan | None = None
     epochs: str = "gap"
@@ -105,6 +125,15 @@ class PartialPlan:
             found = f"{plan.warmup_s:g} s of {duration_s:g} s"
             raise InputError(f"plan: found a warm-up of {found}; expected a part of at most {LONGEST_S:g} s")
         return plan
+
+    def groups_of(self, name: str) -> list[int]:
+        """Return the numbers of the groups of a name, or if there are none, of those whose names have it as a word."""
+        return groups_of(name, [group.name for group in self.groups])
+
+    @property
+    def group_names(self) -> list[str]:
+        """Names of the groups of flows, each once."""
+        return list(dict.fromkeys(group.name for group in self.groups if group.name))
 
     @property
     def bottlenecks(self) -> list[int]:

@@ -44,7 +44,7 @@ def wire_bps(group: str) -> Measure:
 
 def rates_bps(view: RunView, group: str) -> np.ndarray:
     """Goodputs of the senders of a group."""
-    labels = [view.plan.groups[number].label for number in view.flows["group"]]
+    labels = [view.plan.groups[number].name for number in view.flows["group"]]
     rates = flow_rates_bps(view)
     assert rates is not None
     return rates[[label == group for label in labels]]

@@ -40,7 +40,7 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
 
 def _means_mbps(data: Dataset) -> tuple[float, ...]:
     view = style.first_run(data)
-    labels = [view.plan.groups[number].label for number in view.flows["group"]]
+    labels = [view.plan.groups[number].name for number in view.flows["group"]]
     rates = flow_rates_bps(view)
     assert rates is not None
     return tuple(float(rates[[label == group for label in labels]].mean()) * WIRE / 1e6 for group in GROUPS)

@@ -9,7 +9,7 @@ from ackclock.gallery.entry import Published
 from ackclock.gallery.measurements import Values
 
 ENGINES = ("fluid", "packet")
-MEASURES = {"utilisation": "utilisation", "jain": "jain"}
+MEASURES = {"utilisation": "utilisation", "jain": "jain[*]"}
 
 HIGH_SPEED = ("HSTCP", "CUBIC", "H-TCP")
 BUFFERS = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.4", "1")

@@ -39,7 +39,7 @@ def wait_s(view: RunView) -> float:
 
 
 def _labels(view: RunView) -> list[str | None]:
-    return [view.plan.groups[group].label for group in view.flows["group"]]
+    return [view.plan.groups[group].name for group in view.flows["group"]]
 
 
 MEASURES = {"wait": wait_s, "upload": goodput_of("upload"), "download": goodput_of("download")}

@@ -18,6 +18,10 @@ from ackclock.figures import plots, report
 #: Metrics that two flows have by their starts, ends, round-trip times and acknowledged bytes.
 AVAILABLE = {
     "goodput_bps": 1.35e6,
+    "flows_active": 2.0,
+    "goodput_mean_bps": 0.75e6,
+    "goodput_min_bps": 0.5e6,
+    "goodput_max_bps": 1.0e6,
     "jain": 0.9,
     "max_min_fairness": 2 / 3,
     "proportional_fairness": np.sqrt(8 / 9),

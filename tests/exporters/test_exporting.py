@@ -37,7 +37,7 @@ congestion = "{congestion}"
 
 
 NAMED = SMALL.format(queue="pfifo", limit="20p", congestion="cubic", more="").replace(
-    "[[flows]]", "[[flows]]\nlabel = 'a ↓ b & \"c\" <d>'"
+    "[[flows]]", "[[flows]]\nname = 'a ↓ b & \"c\" <d>'"
 )
 
 
@@ -158,7 +158,7 @@ HOSTILE = 'x\n"; rm -rf / # $(touch owned) `id` [exec id] { \\ */ #include %% --
 
 def test_names_are_comments_whatever_they_are():
     plan = small()
-    groups = tuple(replace(group, label=HOSTILE) for group in plan.groups)
+    groups = tuple(replace(group, name=HOSTILE) for group in plan.groups)
     links = tuple(replace(link, name=HOSTILE) for link in plan.links)
     hostile = replace(plan, name=HOSTILE, groups=groups, links=links)
     for target in exporters.TARGETS:

@@ -19,7 +19,7 @@ NAME = "<b>Two & 'more'</b>"
 
 @pytest.fixture(scope="module")
 def scenario():
-    labels = {"flows[0].label": "bulk", "network.queue.limit": "20p"}
+    labels = {"flows[0].name": "bulk", "network.queue.limit": "20p"}
     return ac.scenario(rate="2Mbit", rtt="20ms", flows=2, duration="3s", name=NAME, repeats=2).with_(labels)
 
 
@@ -117,21 +117,21 @@ def test_tables_in_a_notebook_are_text_and_numbers(scenario, data, swept, compar
         assert "&lt;b&gt;Two &amp; &#x27;more&#x27;" in text
 
 
-def test_flows_have_the_labels_of_their_groups(data, scenario):
-    assert data.flows.columns[:4] == ["run", "flow", "group", "label"]
-    assert data.flows["label"].to_list() == ["bulk"] * 4
-    assert "label" not in data.frame("flows").columns, "only what is shown has it"
-    assert data.flows.drop("label").equals(data.frame("flows"))
+def test_flows_have_the_names_of_their_groups(data, scenario):
+    assert data.flows.columns[:4] == ["run", "flow", "group", "name"]
+    assert data.flows["name"].to_list() == ["bulk"] * 4
+    assert "name" not in data.frame("flows").columns, "only what is shown has it"
+    assert data.flows.drop("name").equals(data.frame("flows"))
     assert replace(data, parts={"flows": (Part(data.flows),)}).flows.equals(data.flows)
     unnamed = replace(data, manifest={**data.manifest, "plan": {}})
-    assert unnamed.flows["label"].to_list() == ["cubic"] * 4
+    assert unnamed.flows["name"].to_list() == ["cubic"] * 4
 
 
 def test_the_goodput_of_each_flow_is_the_metric(data):
     result = data.flow_goodput()
-    assert result.columns == ["run", "seed", "flow", "group", "label", "congestion", "goodput_bps"]
+    assert result.columns == ["run", "seed", "flow", "group", "name", "congestion", "goodput_bps"]
     assert result.select("run", "seed", "flow").rows() == [(0, 1, 0), (0, 1, 1), (1, 2, 0), (1, 2, 1)]
-    assert result["label"].to_list() == ["bulk"] * 4
+    assert result["name"].to_list() == ["bulk"] * 4
     listed = [value for run in data.metrics()["runs"] for value in run["metrics"]["goodput_flow_bps"]]
     assert result["goodput_bps"].to_list() == listed
     counted = data.frame("flows").sort("run", "flow")["measured_bytes"] * 8 / 2.25  # of 3 s a quarter is not measured
@@ -149,12 +149,12 @@ warmup = "3s"
 network = { topology = "dumbbell", rate = "4Mbit", rtt = "20ms", queue = { discipline = "pfifo", limit = "20p" } }
 flows = [
     { congestion = "reno", start = "1s" },
-    { congestion = "cubic", size = "10KB", label = "early" },
-    { congestion = "cubic", start = "5s", label = "late" },
+    { congestion = "cubic", size = "10KB", name = "early" },
+    { congestion = "cubic", start = "5s", name = "late" },
 ]
 """
     result = ac.run(text).flow_goodput()
-    assert result.select("flow", "label", "congestion").rows() == [(0, "reno", "reno"), (2, "late", "cubic")]
+    assert result.select("flow", "name", "congestion").rows() == [(0, "reno", "reno"), (2, "late", "cubic")]
 
 
 def test_pandas_has_the_same_values(data, swept, compared):

@@ -143,7 +143,7 @@ def test_cases_are_the_product_of_the_dimensions(entry):
     plans = cases.plans(entry.folder)
     assert list(plans) == ["cubic codel", "cubic small", "reno codel", "reno small"]
     plan = plans["reno small"]
-    assert {group.label for group in plan.groups} == {"reno"}
+    assert {group.name for group in plan.groups} == {"reno"}
     assert len(plan.flows) == 2
     assert plan.links[0].queue.discipline == "pfifo"
     assert plan.links[0].queue.parameters["limit_packets"] == 5
@@ -314,7 +314,7 @@ def test_an_unsupported_case_is_not_measured_and_has_a_reason(entry, tmp_path, m
 
     def unable(plan, engine, **around):
         if engine == "fluid" and len(plan.seeds) == 1:
-            what = "wings" if plan.groups[0].label == "reno" else "queues"
+            what = "wings" if plan.groups[0].name == "reno" else "queues"
             raise UnsupportedError([Unsupported(what, engine)])
         return run(plan, "packet", **around)
 

@@ -68,7 +68,7 @@ def test_flent_has_a_flow_for_each_tcp_series(tmp_path):
     complete["metadata"]["SERIES_META"] = {"TCP upload": {"CONGESTION_CONTROL": "bbr"}}
     data = importers.read([saved(tmp_path, "two.flent", gzip.compress(json.dumps(complete).encode()))])
     assert data.plan.name == "tcp_2up two"
-    assert [group.label for group in data.plan.groups] == ["TCP upload", "TCP download", "Ping (ms) ICMP"]
+    assert [group.name for group in data.plan.groups] == ["TCP upload", "TCP download", "Ping (ms) ICMP"]
     assert data.flows["congestion"].to_list() == ["bbr", "unknown", "udp"]
     assert data.flows["source"].to_list() == ["here", "there", "here"]
     up = data.flow_samples.filter(data.flow_samples["flow"] == 0)
@@ -112,7 +112,7 @@ def test_voip_and_udp_of_flent_are_flows_of_datagrams(tmp_path):
     }
     data = importers.read([saved(tmp_path, "voip.flent", complete)])
     assert data.flows["congestion"].to_list() == ["unknown", "udp", "udp"]
-    assert [group.label for group in data.plan.groups] == ["TCP upload", "UDP upload", "VoIP"]
+    assert [group.name for group in data.plan.groups] == ["TCP upload", "UDP upload", "VoIP"]
     assert data.flows["dropped_packets"].to_list() == [None, None, 4]
     assert data.flows["delivered_bytes"].to_list()[2] == pytest.approx((32e3 + 64e3) / 8 * 0.2, abs=1)
     assert metrics(data)["udp_goodput_bps"] == pytest.approx(2e6 + (64e3 + 32e3 + 64e3) / 3)
@@ -373,7 +373,7 @@ def test_names_with_control_characters_stay_text(tmp_path):
     complete = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
     complete["metadata"]["TITLE"] = "a\nb\x07"
     plan = importers.read([saved(tmp_path, "x.flent", complete)]).plan
-    assert (plan.name, plan.groups[0].label) == ("tcp_2up a b?", "TCP upload?[2J")
+    assert (plan.name, plan.groups[0].name) == ("tcp_2up a b?", "TCP upload?[2J")
     failed = {"start": {}, "intervals": [], "end": {}, "error": "a\nb"}
     assert "(a b)" in rejected(saved(tmp_path, "x.json", failed))
 

@@ -38,7 +38,7 @@ def test_iperf3_in_reverse_has_the_other_direction_and_no_window():
     assert flow["retransmissions"] == 5
     assert flow["base_rtt_s"] is None
     assert set(data.flow_samples["cwnd"]) == {None}
-    assert data.plan.groups[0].label == "cubic down"
+    assert data.plan.groups[0].name == "cubic down"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_files_of_one_test_are_runs_with_intervals():
     outcome = data.metrics()
     assert [run["seed"] for run in outcome["runs"]] == [None, None]
     assert outcome["summary"]["goodput_bps"]["n"] == 2
-    assert data.plan.groups[1].label == "cubic down"
+    assert data.plan.groups[1].name == "cubic down"
 
 
 def test_a_test_that_failed_reports_so():

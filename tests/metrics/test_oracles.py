@@ -277,14 +277,14 @@ def test_the_page_of_the_metrics_lists_them_all() -> None:
 def test_an_engine_that_uses_nothing_gives_nulls_only() -> None:
     assert set(metrics.of_run(view({})).values()) <= {None, 0.0}
     result = metrics.of_run(view({"flows": synthetic.flows(2)}))
-    assert {name for name, valid in result.items() if valid is not None} <= {"congestion_epochs"}
+    assert {name for name, valid in result.items() if valid is not None} <= {"congestion_epochs", "flows_active"}
 
 
 def test_table_is_what_json_prints() -> None:
     rows = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 3_750_000])}
     more = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 11_250_000])}
     table = metrics.table(Dataset.concat([synthetic.dataset(PLAN, rows, 3), synthetic.dataset(PLAN, more, 4)]))
-    assert list(table) == ["scenario", "engine", "runs", "summary"]
+    assert list(table) == ["scenario", "engine", "runs", "summary", "groups"]
     assert (table["scenario"], table["engine"]) == ("made by hand", "packet")
     assert [run["seed"] for run in table["runs"]] == [3, 4]
     assert table["runs"][0]["metrics"]["goodput_flow_bps"] == pytest.approx([6e6, 2e6])

@@ -55,7 +55,7 @@ def test_many_sizes_are_put_into_octaves() -> None:
 
 
 def test_groups_are_apart_and_named() -> None:
-    plan = PLAN | {"groups": [{"label": "page"}, {"label": None}]}
+    plan = PLAN | {"groups": [{"name": "page"}, {"name": None}]}
     rows = synthetic.flows(
         4,
         start_s=np.full(4, 10.0),
@@ -65,7 +65,7 @@ def test_groups_are_apart_and_named() -> None:
     )
     data = synthetic.dataset(plan, {"flows": rows})
     result = metrics.response_times(data, by="group")
-    assert result.select("group", "label", "n", "mean_s").rows() == [(0, "page", 2, 1.5), (1, "cubic", 2, 4.0)]
+    assert result.select("group", "name", "n", "mean_s").rows() == [(0, "page", 2, 1.5), (1, "cubic", 2, 4.0)]
     assert metrics.response_times(data).height == 3
 
 

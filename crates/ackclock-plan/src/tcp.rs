@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct GroupPlan {
     /// The name they go by.
-    pub label: String,
+    pub name: String,
     /// The congestion control; `null` if it is not TCP.
     #[serde(deserialize_with = "Option::deserialize")]
     pub congestion: Option<CongestionPlan>,

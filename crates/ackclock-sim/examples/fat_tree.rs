@@ -149,7 +149,7 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
         "flowlet_gap_s": null,
         "changes": [],
         "groups": [{
-            "label": "all",
+            "name": "all",
             "congestion": congestion,
             "tcp": tcp(options.text("delayed_ack")),
             "slow_reader": null,

@@ -88,7 +88,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
         "flowlet_gap_s": null,
         "changes": [],
         "groups": [{
-            "label": "short",
+            "name": "short",
             "congestion": { "kind": "reno", "parameters": {} },
             "tcp": tcp("on"),
             "slow_reader": null,

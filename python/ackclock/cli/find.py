@@ -52,6 +52,11 @@ UNNAMED = "question"
 @click.option("--smallest", is_flag=True, help="The smallest value of the first range that meets all requirements.")
 @click.option("--largest", is_flag=True, help="The largest such value.")
 @options.best
+@click.option(
+    "--allow-starvation",
+    is_flag=True,
+    help="Accept settings under which a group of flows gets less than a tenth of its max-min fair share.",
+)
 @click.option("--rate", metavar="RATE", help="Bottleneck rate, such as 1Gbit.")
 @click.option("--rtt", metavar="TIME", help="Base round-trip time, such as 40ms.")
 @click.option("--flows", metavar="N", type=int, help="Number of long-lived flows (default: 1).")
@@ -104,6 +109,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     smallest: bool,
     largest: bool,
     best: Sequence[str],
+    allow_starvation: bool,
     rate: str | None,
     rtt: str | None,
     flows: int | None,
@@ -121,6 +127,9 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     probability of a wrong verdict is below 5 % for the whole search. Finished runs are kept, and reused for other
     questions about the same settings.
 
+    A requirement may be on a group of flows, by its name: goodput[web]. Where groups of long-lived flows compete, none
+    may starve, unless --allow-starvation is given.
+
     Keys are those of a scenario, or one of limit, discipline, rate, rtt, flows, congestion.
 
     The exit status is 0 if such a setting exists, 4 if there is none, 5 if that is undecided.
@@ -130,6 +139,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
             --require 'utilisation >= 99%' --vary limit=0.01bdp..2bdp
         ackclock find mine.toml --require 'queue_delay_p95 <= 20ms' \
             --candidates pfifo,codel,fq_codel --best max:utilisation
+        ackclock find mine.toml --require 'fct_p95[web] <= 500ms' --candidates red,codel,fq_codel
         ackclock find mine.toml --require 'jain >= 0.9' --vary flows=2..64 --largest
     """
     from ackclock.cli import run_jobs
@@ -152,6 +162,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         engine=chosen.engine,
         seed=chosen.seed,
         repeats=chosen.repeats,
+        allow_starvation=allow_starvation,
     )
     if dry_run:
         _print_question(question, as_json)

@@ -80,10 +80,12 @@ def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, a
 def _run_job(job: Job, as_json: bool) -> None:
     from ackclock.cli.terminal import result
     from ackclock.cli.terminal.output import progress
+    from ackclock.figures import summary_text
+    from ackclock.metrics import runs
 
     with progress(job.title) as report:
         data = job.run(report)
-    metrics = data.metrics()
+    metrics = data.metrics() | {"warnings": summary_text.starvation(runs(data))}
     if as_json:
         click.echo(json.dumps(metrics, allow_nan=False))
     else:

@@ -164,14 +164,14 @@ class Dataset:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """Return one row a flow; after `group` comes its `label`: its name in the scenario, else its CCA."""
-        from ackclock.metrics.flow_tables import label
+        """Return one row a flow; after `group` comes its `name`, that in the scenario, else its CCA."""
+        from ackclock.metrics.flow_tables import group_name_of
 
         result = self.frame("flows")
-        if "label" in result.columns:  # rows that were taken from here before
+        if "name" in result.columns:  # rows that were taken from here before
             return result
         place = result.columns.index("group") + 1
-        return result.select(*result.columns[:place], label(self.plan).alias("label"), *result.columns[place:])
+        return result.select(*result.columns[:place], group_name_of(self.plan).alias("name"), *result.columns[place:])
 
     @property
     def flow_samples(self) -> pl.DataFrame:
@@ -227,14 +227,14 @@ class Dataset:
 
     @checked(between=optional(arguments.BETWEEN))
     def flow_goodput(self, between: tuple[float, float] | None = None) -> pl.DataFrame:
-        """Return each TCP flow's goodput, with its label and CCA: see `ackclock.metrics.flow_tables`."""
+        """Return each TCP flow's goodput, with its group's name and CCA: see `ackclock.metrics.flow_tables`."""
         from ackclock import metrics
 
         return metrics.flow_goodput(self, between)
 
     @checked(table=arguments.WORD)
     def to_pandas(self, table: str = "flows") -> Any:
-        """Return a table as a `pandas.DataFrame`, the flows with their labels; null is NaN in numbers.
+        """Return a table as a `pandas.DataFrame`, the flows with the names of their groups; null is NaN in numbers.
 
         Raises `InputError` for an unknown table, and if pandas is not installed (`ackclock[pandas]`).
         """

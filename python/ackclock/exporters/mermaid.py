@@ -84,7 +84,7 @@ def _way(
     plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan
 ) -> tuple[str, tuple[tuple[float, int], ...], float, float]:
     """Return a path's name, its queues with the delays before them, the delay after the last, and the base RTT."""
-    name = _label(plan.groups[item.group].label)
+    name = _label(plan.groups[item.group].name)
     before_s, hops = 0.0, []
     for hop in path.forward.hops:
         hops.append((before_s + hop.delay_s, hop.link))

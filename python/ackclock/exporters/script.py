@@ -80,7 +80,7 @@ def shell(plan: Plan, sentences: Sequence[str], lines: Iterable[str], notes: Seq
 
 def label(plan: Plan, flow: FlowPlan) -> str:
     """Return the label of a flow."""
-    return one_line(plan.groups[flow.group].label)
+    return one_line(plan.groups[flow.group].name)
 
 
 def jitter_notes(plan: Plan) -> Iterator[str]:

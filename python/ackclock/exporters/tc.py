@@ -236,7 +236,7 @@ def _datagrams(plan: Plan, source: DatagramPlan, ends: Ends) -> tuple[float, str
     stop_s = plan.duration_s if source.stop_s is None else min(source.stop_s, plan.duration_s)
     rate_bps = round(8 * source.payload_bytes * float(source.source["per_s"]))
     words = f"{_client(ends)} -u -l {source.payload_bytes} -b {rate_bps} -t {_seconds(stop_s - source.start_s)} -J"
-    return source.start_s, one_line(plan.groups[source.group].label), words
+    return source.start_s, one_line(plan.groups[source.group].name), words
 
 
 def _client(ends: Ends) -> str:

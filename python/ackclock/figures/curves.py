@@ -21,7 +21,7 @@ from ackclock.figures.decimation import Matrix
 from ackclock.metrics import completion, dynamics, epoch, flow_series
 from ackclock.metrics.distributions import DISTRIBUTIONS
 from ackclock.metrics.flow_series import instants
-from ackclock.metrics.view import Array, Grid, RunView, group_label
+from ackclock.metrics.view import Array, Grid, RunView, group_name
 from ackclock.partial_plan import PartialLink
 
 #: Points a bucket keeps.
@@ -161,7 +161,7 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
         now, before = (np.interp(at_s, grid.times_s, sofar) for at_s in (times_s, times_s - window_s))
         values[:, column] = 8 * (now - before) / window_s
     rows = view.datagrams.filter(pl.col("flow").is_in(pl.Series(grid.flows).implode())).iter_rows(named=True)
-    named = [(f"flow {row['flow']} {row['congestion']}", group_label(row, view.plan)) for row in rows]
+    named = [(f"flow {row['flow']} {row['congestion']}", group_name(row, view.plan)) for row in rows]
     return Lines(times_s, values, tuple(label for label, _ in named), tuple(group for _, group in named))
 
 
@@ -299,7 +299,7 @@ def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
     rows = [valid.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
     differ = len({row["congestion"] for row in rows}) > 1
     labels = tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
-    return Lines(times_s, values, labels, tuple(group_label(row, view.plan) for row in rows))
+    return Lines(times_s, values, labels, tuple(group_name(row, view.plan) for row in rows))
 
 
 def _bottleneck(view: RunView) -> PartialLink:

@@ -86,7 +86,7 @@ def scale(number: float, unit: str) -> tuple[float, str]:
     for factor, name in steps:
         if abs(number) >= factor:
             return factor, name
-    return steps[0] if number == 0 else steps[-1]
+    return next((step for step in steps if step[0] == 1), steps[0]) if number == 0 else steps[-1]
 
 
 def _decimals(number: float, digits: int) -> int:

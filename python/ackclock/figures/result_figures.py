@@ -171,7 +171,7 @@ def response(table: pl.DataFrame, formulas: Formulas | None = None, subtitle: st
 def _responses(rows: pl.DataFrame, number: int, size: float, time: float) -> Iterator[Points]:
     sizes, colour = rows["size"].to_numpy() / size, figure_spec.colour(number)
     mean, low, high = (rows[name].to_numpy() / time for name in ("mean_s", "ci95_low_s", "ci95_high_s"))
-    name = f"{rows['label'][0]}: {rows['n'].sum():,} finished, {rows['unfinished'].sum():,} not"
+    name = f"{rows['name'][0]}: {rows['n'].sum():,} finished, {rows['unfinished'].sum():,} not"
     yield Points(name, sizes, mean, colour, size=3.0, low=low, high=high, dash=figure_spec.dash(number))
     cut = rows.with_columns(size=sizes).filter(pl.col("unfinished") > 0).drop_nulls("km_mean_s")
     if cut.height:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ackclock.figures import numbers, sweep_axes
 from ackclock.figures.sweep_axes import Swept
-from ackclock.metrics import METRICS, RunView, Summary
+from ackclock.metrics import METRICS, RunView, Summary, groups
 from ackclock.metrics.protocols import PHASE
 from ackclock.metrics.summary import student_quantile
 from ackclock.scenario.points import short_keys
@@ -120,7 +120,7 @@ def _fairness(subject: Subject) -> str:
     if subject.slowest_bps is not None and subject.fastest_bps is not None:
         slow, fast = numbers.value(subject.slowest_bps, "bit/s"), numbers.value(subject.fastest_bps, "bit/s")
         ends = f": the slowest flow got {slow}, the fastest {fast}"
-    return f"The shares were {word} (Jain's index {numbers.value(index, '1')}){ends}."
+    return f"The shares of like flows were {word} (Jain's index {numbers.value(index, '1')}){ends}."
 
 
 def _delay(subject: Subject) -> str:
@@ -161,6 +161,57 @@ def _certainty(subject: Subject) -> str:
         return "This is one run: it does not show how much another would differ, so there is no interval."
     runs = counted(subject.seeds, "run")
     return f"Values are means over {runs} with different seeds; the intervals below are 95 % confidence intervals."
+
+
+#: Columns of the table of groups: heading, and the metrics of which the first that has a value is shown.
+GROUP_COLUMNS = (
+    ("flows", ("flows_active",)),
+    ("goodput", ("goodput_bps", "udp_goodput_bps")),
+    ("of the link", ("efficiency",)),
+    ("a flow's mean", ("goodput_mean_bps",)),
+    ("smallest of a flow", ("goodput_min_bps",)),
+    ("greatest of a flow", ("goodput_max_bps",)),
+    ("RTT", ("rtt_mean_s",)),
+    ("retransmitted", ("retransmission_rate",)),
+    ("datagrams lost", ("udp_loss_rate",)),
+    ("completion time", ("fct_mean_s",)),
+    ("95 % of them within", ("fct_p95_s",)),
+    ("unfinished", ("unfinished",)),
+)
+
+
+def group_table(by_group: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of who got what, from the `groups` of `metrics.table`: means over the runs.
+
+    Columns without values are left out.
+    """
+    cells = {name: [_group_cell(means, metrics) for _, metrics in GROUP_COLUMNS] for name, means in by_group.items()}
+    used = [n for n in range(len(GROUP_COLUMNS)) if any(row[n] != numbers.NOTHING for row in cells.values())]
+    heads = ["group", *(GROUP_COLUMNS[n][0] for n in used)]
+    return heads, [[name, *(row[n] for n in used)] for name, row in cells.items()]
+
+
+def _group_cell(means: Mapping[str, Mapping[str, Any]], metrics: Sequence[str]) -> str:
+    known = ((means[name]["mean"], METRICS[name].unit) for name in metrics if means[name]["mean"] is not None)
+    is_alone = means["flows_active"]["mean"] == 1 and metrics[0] in ("goodput_min_bps", "goodput_max_bps")
+    return numbers.NOTHING if is_alone else numbers.value(*next(known, (None, "")))
+
+
+def starvation(views: Iterable[RunView]) -> list[str]:
+    """Return a sentence for each group of which flows starve in a run: the run in which most do."""
+    worst: dict[str, tuple[int, str]] = {}
+    for view in views:
+        for name, few, count in groups.starved(view):
+            goodput_bps, fair_bps = (
+                sum(values) / len(few) for values in zip(*((f.goodput_bps, f.fair_bps) for f in few), strict=True)
+            )
+            text = (
+                f"Starved: {'the only flow' if count == 1 else f'{len(few)} of {count} flows'} of {name} got "
+                f"{numbers.value(goodput_bps, 'bit/s')}, less than a tenth of the max-min fair share of "
+                f"{numbers.value(fair_bps, 'bit/s')} ({view.name})."
+            )
+            worst[name] = max(worst.get(name, (0, "")), (len(few), text), key=lambda pair: pair[0])
+    return [text for _, text in worst.values()]
 
 
 def comparison_sentences(subjects: Sequence[Subject]) -> list[str]:

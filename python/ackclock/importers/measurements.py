@@ -174,7 +174,7 @@ def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], d
 def _group(runs: Sequence[Run], label: str) -> dict[str, Any]:
     directions = {flow.direction for run in runs for flow in run.flows if flow.group == label}
     known = directions.pop() if len(directions) == 1 else None
-    return {"label": label, **({"direction": known} if known else {})}
+    return {"name": label, **({"direction": known} if known else {})}
 
 
 def _measured_part(runs: Sequence[Run]) -> dict[str, float]:

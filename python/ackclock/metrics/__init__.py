@@ -10,6 +10,7 @@
     metrics.epochs_by_rule(data)                   # the same by three rules of what an epoch is
     metrics.window_reductions(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
+    metrics.by_group(data)                         # goodput, delay, losses and completion times of each group
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
     metrics.cdf(data, "fct_s")              # distribution functions
@@ -34,14 +35,14 @@ from typing import Any
 import polars as pl
 
 from ackclock.input import arguments
-from ackclock.input.arguments import checked, one_of, several
+from ackclock.input.arguments import checked, one_of, optional, several
 from ackclock.metrics import (
     completion,
-    datagrams,
     delay,
     dynamics,
     epoch,
     fairness,
+    groups,
     loss,
     oscillation,
     robust,
@@ -52,7 +53,7 @@ from ackclock.metrics import (
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.epoch import epochs_by_rule, window_reductions
 from ackclock.metrics.flow_tables import flow_goodput, flow_means
-from ackclock.metrics.metric import PLACES, Metric, Value
+from ackclock.metrics.metric import OF_GROUP, PLACES, Metric, Metrics, Value
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.responsiveness import responsiveness_at
@@ -67,6 +68,7 @@ __all__ = [
     "Metric",
     "RunView",
     "Summary",
+    "by_group",
     "cdf",
     "cubic_epochs",
     "epochs",
@@ -94,8 +96,8 @@ __all__ = [
 FAMILIES = (
     throughput,
     fairness,
+    groups,
     loss,
-    datagrams,
     delay,
     epoch,
     completion,
@@ -108,8 +110,8 @@ FAMILIES = (
 #: Expected argument of a run's metrics.
 RUN = "a run, as metrics.runs gives"
 
-#: Every metric by its name.
-METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
+#: Every metric by its name; those of one group as well (`METRICS["goodput_bps[web]"]`), which are not listed.
+METRICS: Mapping[str, Metric] = Metrics({metric.name: metric for family in FAMILIES for metric in family.METRICS})
 
 
 #: Units at the end of names, which may be left out.
@@ -117,8 +119,16 @@ UNITS = ("", "_s", "_bps", "_p")
 
 
 def full_name(name: str, among: Collection[str] = tuple(METRICS)) -> str | None:
-    """Return the metric of this name, whose unit may be omitted (`queue_delay_p95`); None if there is none."""
-    return next((f"{name}{unit}" for unit in UNITS if f"{name}{unit}" in among), None)
+    """Return the metric of this name, whose unit may be omitted (`queue_delay_p95`); None if there is none.
+
+    Of a group of flows as well: `goodput[web]` is `goodput_bps[web]`, if `among` has `goodput_bps` or that itself.
+    """
+    match = OF_GROUP.fullmatch(name)
+    base, group = (match[1], f"[{match[2]}]") if match else (name, "")
+    for full in (f"{base}{unit}{group}" for unit in UNITS):
+        if full in among or (group and full in METRICS and full.removesuffix(group) in among):
+            return full
+    return None
 
 
 @checked(place=one_of(*PLACES))
@@ -153,7 +163,8 @@ def value(view: RunView, name: str) -> Value:
 @checked(values=several(arguments.a(Mapping, "metrics by name"), "the metrics of some runs"))
 def summary(values: Sequence[Mapping[str, Value]]) -> dict[str, Summary]:
     """Return each metric's summary over runs; lists (a value for each flow) have none."""
-    scalars = [metric for metric in METRICS.values() if not metric.per_flow]
+    names = dict.fromkeys([*METRICS, *(name for run in values for name in run)])
+    scalars = [METRICS[name] for name in names if not METRICS[name].per_flow]
     return {metric.name: _summary(metric, [_scalar(run.get(metric.name)) for run in values]) for metric in scalars}
 
 
@@ -199,6 +210,8 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
     to the part in which they began, and count as unfinished at its end. `epochs` is the rule of what a congestion epoch
     is, if another than the scenario's.
 
+    `groups` has the summaries of each group: see `by_group`.
+
     A result with which a perturbed run was made has a key `phase` as well: `{locked, moved}`.
     """
     views = list(runs(data, between, epochs))
@@ -209,7 +222,31 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
         "engine": data.manifest.get("engine"),
         "runs": [{"seed": view.seed, "metrics": result} for view, result in zip(views, values, strict=True)],
         "summary": {name: result.as_dict() for name, result in summary(values).items()},
+        "groups": {
+            group: {name: result.as_dict() for name, result in summaries.items()}
+            for group, summaries in _by_group(views).items()
+        },
         **phase,
+    }
+
+
+@checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
+def by_group(data: Recorded, between: tuple[float, float] | None = None) -> dict[str, dict[str, Summary]]:
+    """Return who got what: for each group of the scenario the summaries of `groups.TABLE` over the runs.
+
+    Groups of one name are one; those without a flow in any run are left out.
+    """
+    return _by_group(list(runs(data, between)))
+
+
+def _by_group(views: Sequence[RunView]) -> dict[str, dict[str, Summary]]:
+    names = dict.fromkeys(name for view in views for name in groups.present(view))
+    return {
+        group: {
+            name: _summary(METRICS[name], [_scalar(value(view, f"{name}[{group}]")) for view in views])
+            for name in groups.TABLE
+        }
+        for group in names
     }
 
 

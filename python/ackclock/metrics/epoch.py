@@ -309,16 +309,26 @@ def _reductions(view: RunView) -> list[tuple[object, ...]]:
 
 
 METRICS = (
-    Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs, ranks=(12,)),
-    Metric("synchronisation", "share", "Loss synchronisation", synchronisation, ranks=(13, 0, 8), of_several=True),
-    Metric("synchronisation_sd", "share", "Its standard deviation over the epochs", synchronisation_sd),
-    Metric("flows_per_epoch", "", "Synchronised flows in an epoch", flows_per_epoch),
-    Metric("flows_per_epoch_sd", "", "Standard deviation of the synchronised flows", flows_per_epoch_sd),
-    Metric("flows_per_epoch_max", "", "Most synchronised flows in an epoch", flows_per_epoch_max),
-    Metric("losses_per_epoch", "packets", "Packets lost in an epoch", losses_per_epoch),
-    Metric("losses_per_epoch_sd", "packets", "Standard deviation of the packets lost", losses_per_epoch_sd),
-    Metric("losses_per_epoch_max", "packets", "Most packets lost in an epoch", losses_per_epoch_max),
-    Metric("epoch_duration_mean_s", "s", "Mean duration of an epoch", epoch_duration_mean_s),
-    Metric("epoch_interval_mean_s", "s", "Mean time from epoch to epoch", epoch_interval_mean_s),
-    Metric("epoch_time_share", "share", "Time in congestion epochs", epoch_time_share),
+    Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs, ranks=(12,), of_links=True),
+    Metric(
+        "synchronisation",
+        "share",
+        "Loss synchronisation",
+        synchronisation,
+        ranks=(13, 0, 8),
+        of_several=True,
+        of_links=True,
+    ),
+    Metric("synchronisation_sd", "share", "Its standard deviation over the epochs", synchronisation_sd, of_links=True),
+    Metric("flows_per_epoch", "", "Synchronised flows in an epoch", flows_per_epoch, of_links=True),
+    Metric("flows_per_epoch_sd", "", "Standard deviation of the synchronised flows", flows_per_epoch_sd, of_links=True),
+    Metric("flows_per_epoch_max", "", "Most synchronised flows in an epoch", flows_per_epoch_max, of_links=True),
+    Metric("losses_per_epoch", "packets", "Packets lost in an epoch", losses_per_epoch, of_links=True),
+    Metric(
+        "losses_per_epoch_sd", "packets", "Standard deviation of the packets lost", losses_per_epoch_sd, of_links=True
+    ),
+    Metric("losses_per_epoch_max", "packets", "Most packets lost in an epoch", losses_per_epoch_max, of_links=True),
+    Metric("epoch_duration_mean_s", "s", "Mean duration of an epoch", epoch_duration_mean_s, of_links=True),
+    Metric("epoch_interval_mean_s", "s", "Mean time from epoch to epoch", epoch_interval_mean_s, of_links=True),
+    Metric("epoch_time_share", "share", "Time in congestion epochs", epoch_time_share, of_links=True),
 )

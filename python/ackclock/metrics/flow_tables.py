@@ -1,4 +1,4 @@
-"""Tables of flows: goodputs with labels, and the means of Belhareth 2014."""
+"""Tables of flows: goodputs with the names of groups, and the means of Belhareth 2014."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = {
     "seed": pl.Int64(),
     "flow": pl.UInt32(),
     "group": pl.UInt32(),
-    "label": pl.String(),
+    "name": pl.String(),
     "congestion": pl.String(),
     "goodput_bps": pl.Float64(),
 }
@@ -27,7 +27,7 @@ SCHEMA = {
 def flow_goodput(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """Return the goodput of each TCP flow (bit/s): a row for each active in the measured part, by run and flow.
 
-    `run`, `seed`, `flow`; `group`, its entry in the scenario, and `label`, what that is called there, else its
+    `run`, `seed`, `flow`; `group`, its entry in the scenario, and `name`, what that is called there, else its
     congestion control; `congestion`; `goodput_bps` as the metric `goodput_flow_bps`: payload bytes that arrived in
     order in the measured part × 8 / its length, null where nothing tells them. `between` looks at a part of each run
     (seconds). Source: RFC 5166 (throughput), RFC 2647 section 3.17 (goodput).
@@ -40,20 +40,20 @@ def _of(view: RunView) -> pl.DataFrame:
     flows, rates = present_flows(view), flow_rates_bps(view)
     valid = rates is not None and rates.size == flows.size
     of = pl.DataFrame({"flow": flows, "goodput_bps": rates if valid else np.full(flows.size, np.nan)})
-    about = view.flows.select("flow", "group", "congestion").with_columns(label=label(view.plan))
+    about = view.flows.select("flow", "group", "congestion").with_columns(name=group_name_of(view.plan))
     columns = of.join(about, on="flow", how="left").with_columns(
         pl.col("goodput_bps").fill_nan(None), run=pl.lit(view.run), seed=pl.lit(view.seed)
     )
     return columns.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
-def label(plan: PartialPlan) -> pl.Expr:
-    """Return the expression for a flow's label: its group's name in the scenario, else its CCA."""
-    labels = {number: group.label for number, group in enumerate(plan.groups) if group.label}
+def group_name_of(plan: PartialPlan) -> pl.Expr:
+    """Return the expression for the name of a flow's group in the scenario, else its CCA."""
+    names = {number: group.name for number, group in enumerate(plan.groups) if group.name}
     own = pl.col("congestion").cast(pl.String)
-    if not labels:
+    if not names:
         return own
-    return pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String).fill_null(own)
+    return pl.col("group").replace_strict(names, default=None, return_dtype=pl.String).fill_null(own)
 
 
 MEANS_SCHEMA = {

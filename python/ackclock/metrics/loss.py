@@ -74,6 +74,16 @@ def syn_retransmission_probability(view: RunView) -> float | None:
     return _ratio(float(begun.retransmitting), float(begun.reported))
 
 
+def udp_loss_rate(view: RunView) -> float | None:
+    """Share of the datagrams of all UDP flows that were lost.
+
+    Datagrams that did not arrive / datagrams sent, over the whole run; null if either is unknown. Source: RFC 5166
+    (packet loss rates).
+    """
+    lost = view.datagram_sum("dropped_packets")
+    return None if lost is None else _ratio(lost, view.datagram_sum("sent_packets"))
+
+
 @dataclass(frozen=True, slots=True)
 class _Begun:
     """Connections begun in the measured part, and their SYN retransmissions as far as they are `reported`."""
@@ -104,8 +114,17 @@ def _ratio(part: float | None, total: float | None) -> float | None:
 
 
 METRICS = (
-    Metric("loss_rate", "share", "Loss rate at the bottleneck", loss_rate, ranks=(9, 9, 7, 6), short="loss rate"),
-    Metric("mark_rate", "share", "Mark rate at the bottleneck", mark_rate),
+    Metric(
+        "loss_rate",
+        "share",
+        "Loss rate at the bottleneck",
+        loss_rate,
+        ranks=(9, 9, 7, 6),
+        short="loss rate",
+        of_links=True,
+    ),
+    Metric("mark_rate", "share", "Mark rate at the bottleneck", mark_rate, of_links=True),
+    Metric("udp_loss_rate", "share", "Loss rate of UDP", udp_loss_rate, ranks=(9,)),
     Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate, ranks=(10,)),
     Metric("timeouts", "", "Timeouts", timeouts, ranks=(11,)),
     Metric("syn_retransmission_rate", "share", "SYN retransmission rate", syn_retransmission_rate),

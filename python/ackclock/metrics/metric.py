@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from ackclock.metrics.view import RunView
+from ackclock.metrics.view import ALL_FLOWS, RunView
 
 #: A metric's value in one run; None where the engine does not model it or it does not exist.
 Value: TypeAlias = "float | list[float] | None"
@@ -30,6 +31,8 @@ MORE = (
     "goodput_flow_bps",
     "goodput_up_bps",
     "jain",
+    "min_group_share",
+    "min_share",
     "max_min_fairness",
     "udp_goodput_bps",
 )
@@ -54,6 +57,10 @@ LESS = (
 )
 
 
+#: A metric and a group of flows: `goodput_bps[web]`; `[*]` is all flows.
+OF_GROUP = re.compile(r"([^\[\]]+)\[(.+)\]", re.DOTALL)
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric; its definition and source are its function's docstring.
@@ -61,7 +68,8 @@ class Metric:
     `unit` is `s`, `bit/s`, `packets`, `segments`, `share` (0–1, for people in per cent), `1` (an index) or empty (a
     count); `per_flow` means that the value is a list with an item for each flow. A main metric has `ranks` in the order
     of `PLACES`, the lowest first and 0 where it is not shown, and perhaps a `short` label for a column. One that is
-    `of_several` means nothing where one flow is alone.
+    `of_several` means nothing where one flow is alone. One that is `of_links` looks at links, or at all flows
+    together, so it has no value for a group.
     """
 
     name: str
@@ -72,6 +80,20 @@ class Metric:
     ranks: tuple[int, ...] = ()
     short: str = ""
     of_several: bool = False
+    of_links: bool = False
+
+    def of_group(self, group: str) -> Metric:
+        """Return the metric of the flows of one group alone: null in a run without such a group."""
+
+        def function(view: RunView) -> Value:
+            chosen = view.of_group(group)
+            return None if chosen is None else self.function(chosen)
+
+        function.__doc__ = inspect.getdoc(self.function)
+        whose = "all flows" if group == ALL_FLOWS else group
+        return replace(
+            self, name=f"{self.name}[{group}]", label=f"{self.label}, {whose}", function=function, ranks=(), short=""
+        )
 
     def rank(self, place: str) -> int:
         """Return its place among the main metrics; 0 if it is not shown there."""
@@ -92,3 +114,19 @@ class Metric:
         """Return the definition, one paragraph a block."""
         blocks = (inspect.getdoc(self.function) or "").split("\n\n")
         return "\n\n".join(" ".join(block.split()) for block in blocks)
+
+
+class Metrics(dict[str, Metric]):
+    """Metrics by name. Those of one group (`goodput_bps[web]`) are made when they are asked for, and not listed."""
+
+    def __missing__(self, name: str) -> Metric:
+        match = OF_GROUP.fullmatch(name)
+        if match is None or not dict.__contains__(self, match[1]) or self[match[1]].of_links:
+            raise KeyError(name)
+        return self[match[1]].of_group(match[2])
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return self[str(name)] is not None
+        except KeyError:
+            return False

@@ -22,7 +22,7 @@ from ackclock.metrics.completion import Transfers, transfers, transfers_in_block
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.rows import Array
 from ackclock.metrics.summary import Summary, of_sums, summarise
-from ackclock.metrics.view import RunView, group_label, runs
+from ackclock.metrics.view import RunView, group_name, runs
 from ackclock.partial_plan import PartialPlan
 
 #: Up to this many different sizes have a row each; more are put into octaves.
@@ -33,7 +33,7 @@ BY = ("size", "group")
 
 SCHEMA = {
     "group": pl.UInt32,
-    "label": pl.String,
+    "name": pl.String,
     "size_low_bytes": pl.UInt64,
     "size_high_bytes": pl.UInt64,
     "n": pl.Int64,
@@ -85,7 +85,7 @@ def _row(cell: pl.DataFrame, plan: PartialPlan, run_count: int) -> Mapping[str, 
     times_s, result = done["time_s"], _mean(done, run_count)
     return {
         "group": first["group"],
-        "label": group_label(first, plan),
+        "name": group_name(first, plan),
         "size_low_bytes": cell["size_bytes"].min(),
         "size_high_bytes": cell["size_bytes"].max(),
         "n": done.height,
@@ -139,7 +139,7 @@ def _labels(view: RunView) -> dict[int, str]:
     labels: dict[int, str] = {}
     for block in view.rows("flows").blocks("group", "congestion"):
         for row in block.frame.select("group", "congestion").unique("group", maintain_order=True).iter_rows(named=True):
-            labels.setdefault(int(row["group"]), group_label(row, view.plan))
+            labels.setdefault(int(row["group"]), group_name(row, view.plan))
     return labels
 
 
@@ -178,7 +178,7 @@ class _Cell:
         result = summarise([one.mean for one in sums], minimum=0.0) if several else _summary(sums)
         return {
             "group": group,
-            "label": label,
+            "name": label,
             "size_low_bytes": int(self.low_bytes),
             "size_high_bytes": int(self.high_bytes),
             "n": sum(one.n for one in sums),

@@ -136,6 +136,6 @@ def shared_paths(data: Recorded) -> pl.DataFrame:
 
 
 METRICS = (
-    Metric("path_flows_max", "", "Most flows that share a path", path_flows_max),
-    Metric("path_flows_mean", "", "Flows that share a flow's path", path_flows_mean),
+    Metric("path_flows_max", "", "Most flows that share a path", path_flows_max, of_links=True),
+    Metric("path_flows_mean", "", "Flows that share a flow's path", path_flows_mean, of_links=True),
 )

@@ -18,7 +18,7 @@ from ackclock.metrics.metric import Metric
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.quantiles import quantile
 from ackclock.metrics.rows import Block
-from ackclock.metrics.view import Array, RunView, group_label, runs
+from ackclock.metrics.view import Array, RunView, group_name, runs
 from ackclock.partial_plan import PartialTcp
 from ackclock.plan import TIMESTAMPS_BYTES
 
@@ -33,7 +33,7 @@ DECADE = 10.0
 
 SCHEMA = {
     "group": pl.UInt32,
-    "label": pl.String,
+    "name": pl.String,
     "size_low_bytes": pl.Float64,
     "size_high_bytes": pl.Float64,
     "n": pl.Int64,
@@ -140,10 +140,10 @@ def within_deadline(
     rows = []
     for deadline_s in deadlines:
         result = [row for view in runs(data, between) for row in _met(view, deadline_s)]
-        every = pl.DataFrame(result, schema={"group": pl.UInt32, "label": pl.String, "met": pl.Boolean}, orient="row")
-        share = every.group_by("group", "label").agg(pl.len().cast(pl.Int64).alias("n"), pl.col("met").mean())
+        every = pl.DataFrame(result, schema={"group": pl.UInt32, "name": pl.String, "met": pl.Boolean}, orient="row")
+        share = every.group_by("group", "name").agg(pl.len().cast(pl.Int64).alias("n"), pl.col("met").mean())
         share = share.with_columns(pl.lit(deadline_s).alias("deadline_s")).rename({"met": "share"})
-        rows.append(share.select("group", "label", "deadline_s", "n", "share"))
+        rows.append(share.select("group", "name", "deadline_s", "n", "share"))
     return pl.concat(rows).sort("group", "deadline_s")
 
 
@@ -154,19 +154,19 @@ def _met(view: RunView, deadline_s: float) -> Iterator[tuple[int, str, bool]]:
         begun = finite & (starts_s >= view.warmup_s) & (starts_s + deadline_s <= view.duration_s)
         for row in block.masked(begun).frame.select("group", "congestion", "fct_s").iter_rows(named=True):
             met = row["fct_s"] is not None and row["fct_s"] <= deadline_s
-            yield row["group"], group_label(row, view.plan), met
+            yield row["group"], group_name(row, view.plan), met
 
 
 def _table(data: Recorded, between: tuple[float, float] | None) -> pl.DataFrame:
-    frames = [pl.DataFrame(schema={"group": pl.UInt32, "label": pl.String, "size": pl.Float64, "slowdown": pl.Float64})]
+    frames = [pl.DataFrame(schema={"group": pl.UInt32, "name": pl.String, "size": pl.Float64, "slowdown": pl.Float64})]
     for view in runs(data, between):
         for block, taken_s, ideal_s in _ended(view):
-            labels = {group: group_label({"group": group, "congestion": ""}, view.plan) for group in block["group"]}
+            labels = {group: group_name({"group": group, "congestion": ""}, view.plan) for group in block["group"]}
             frames.append(
                 pl.DataFrame(
                     {
                         "group": block["group"].astype(np.uint32),
-                        "label": [labels[group] for group in block["group"]],
+                        "name": [labels[group] for group in block["group"]],
                         "size": _sizes(block),
                         "slowdown": taken_s / ideal_s,
                     },
@@ -179,7 +179,7 @@ def _table(data: Recorded, between: tuple[float, float] | None) -> pl.DataFrame:
 def _by_class(result: pl.DataFrame) -> pl.DataFrame:
     slowdown = pl.col("slowdown")
     decade = pl.col("size").log(DECADE).add(1e-9).floor().alias("decade")
-    rows = result.group_by("group", "label", decade).agg(
+    rows = result.group_by("group", "name", decade).agg(
         pl.col("size").min().alias("size_low_bytes"),
         pl.col("size").max().alias("size_high_bytes"),
         pl.len().cast(pl.Int64).alias("n"),

@@ -7,9 +7,10 @@ are ours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ import polars as pl
 from ackclock.metrics.flow_series import delivered_at
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
+
+#: Numbers of flows.
+Flows: TypeAlias = npt.NDArray[np.uint32]
 
 #: Lists of a value for each flow are not made of more.
 MAX_LISTED = 1_000_000
@@ -133,13 +137,13 @@ def active_rates_bps(view: RunView) -> Array | None:
 
     In the order of the flows, if there are not more than fit into a block.
     """
-    result = list(rates_by_block_bps(view))
+    result = [rates for _, rates in rates_by_block_bps(view)]
     return np.concatenate(result) if result else None
 
 
-def rates_by_block_bps(view: RunView) -> Iterator[Array]:
-    """Yield the same rates in blocks; none if they are unknown."""
-    return (8 * counted / active_s for counted, active_s in payload(view))
+def rates_by_block_bps(view: RunView) -> Iterator[tuple[Flows, Array]]:
+    """Yield the same rates in blocks with their flows; none if they are unknown."""
+    return ((flows, 8 * counted / active_s) for flows, counted, active_s in payload(view))
 
 
 def datagram_rates_bps(view: RunView) -> Array:
@@ -150,6 +154,16 @@ def datagram_rates_bps(view: RunView) -> Array:
     active_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
     bits = 8 * view.datagrams["measured_bytes"].cast(pl.Float64).to_numpy()
     return np.asarray(np.divide(bits, active_s, out=np.full(bits.shape, np.nan), where=active_s > 0))
+
+
+def udp_goodput_bps(view: RunView) -> float | None:
+    """Payload of all UDP flows that arrived in the measured part, per second.
+
+    Payload bytes at the receivers × 8 / the length of the measured part; null if it is unknown for any of them. Source:
+    RFC 5166 (throughput).
+    """
+    arrived = view.datagram_sum("measured_bytes")
+    return None if arrived is None or view.measured_s <= 0 else 8 * arrived / view.measured_s
 
 
 def rates_between_bps(view: RunView, edges_s: Array) -> Array:
@@ -163,8 +177,8 @@ def rates_between_bps(view: RunView, edges_s: Array) -> Array:
     return np.where(there, rates, np.nan)
 
 
-def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
-    """Yield in blocks the payload (bytes) of the flows active in the measured part, and their active time (s).
+def payload(view: RunView) -> Iterator[tuple[Flows, Array, Array]]:
+    """Yield in blocks the flows active in the measured part, their payload (bytes) and their active time (s).
 
     Nothing if nothing tells it, or no flow was there.
     """
@@ -176,10 +190,10 @@ def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
         chosen = _present(view, result)
         counted = _acknowledged_bytes(view, result) if flows.uncounted else block["measured_bytes"]
         active_s = np.minimum(result.ends_s, view.duration_s) - np.maximum(result.starts_s, view.warmup_s)
-        yield counted[chosen], active_s[chosen]
+        yield result.flows[chosen], counted[chosen], active_s[chosen]
 
 
-def present_flows(view: RunView) -> npt.NDArray[np.uint32]:
+def present_flows(view: RunView) -> Flows:
     """Return the numbers of the flows active in the measured part, in the order of their rates."""
     blocks = view.rows("flows").blocks(*FlowLifetimes.COLUMNS)
     return np.concatenate([np.empty(0, np.uint32), *(b["flow"][_present(view, flow_lifetimes(b))] for b in blocks)])
@@ -220,7 +234,7 @@ def flow_rates_bps(view: RunView) -> Array | None:
 
 def _rates_bps(view: RunView) -> Iterator[Array]:
     """Yield goodputs of the flows active in the measured part, in blocks; none if they are unknown."""
-    return (8 * counted / view.measured_s for counted, _ in payload(view) if counted.size)
+    return (8 * counted / view.measured_s for _, counted, _ in payload(view) if counted.size)
 
 
 def _acknowledged_bytes(view: RunView, flows: FlowLifetimes) -> Array:
@@ -247,6 +261,62 @@ def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
     return np.pad(sums, (0, most - sums.size)) + np.pad(more, (0, most - more.size))
 
 
+def flows_active(view: RunView) -> float | None:
+    """Number of TCP flows that were there at some time in the measured part.
+
+    Null if there was none.
+    """
+    return float(view.cached(_counts).present) or None
+
+
+def goodput_mean_bps(view: RunView) -> float | None:
+    """Mean over the flows of each one's goodput while it was there.
+
+    A flow's payload in the measured part over the time in it in which the flow was there, which is what its user sees;
+    null if it is unknown. Source: RFC 5166 (throughput).
+    """
+    found = view.cached(_active_rates)
+    return found.total / found.count if found.count else None
+
+
+def goodput_min_bps(view: RunView) -> float | None:
+    """Smallest goodput of a flow while it was there.
+
+    Null if it is unknown. Source: as `goodput_mean_bps`.
+    """
+    found = view.cached(_active_rates)
+    return found.smallest if found.count else None
+
+
+def goodput_max_bps(view: RunView) -> float | None:
+    """Greatest goodput of a flow while it was there.
+
+    Null if it is unknown. Source: as `goodput_mean_bps`.
+    """
+    found = view.cached(_active_rates)
+    return found.greatest if found.count else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Goodputs of flows while they were there: how many, their sum, the smallest and the greatest."""
+
+    count: int
+    total: float
+    smallest: float
+    greatest: float
+
+
+def _active_rates(view: RunView) -> _Rates:
+    blocks = [
+        (rates.size, float(rates.sum()), float(rates.min()), float(rates.max()))
+        for _, rates in rates_by_block_bps(view)
+        if rates.size
+    ]
+    counts, totals, smallest, greatest = zip(*blocks, strict=True) if blocks else ((), (), (), ())
+    return _Rates(sum(counts), math.fsum(totals), min(smallest, default=0.0), max(greatest, default=0.0))
+
+
 def _crossing_bps(view: RunView) -> float | None:
     """Goodput of the flows whose data cross the bottleneck."""
     elsewhere = view.plan.unmeasured_flows
@@ -261,13 +331,18 @@ def _capacity_bps(view: RunView) -> float | None:
 
 
 METRICS = (
-    Metric("utilisation", "share", "Utilisation", utilisation, ranks=(1, 1, 1, 1), short="utilisation"),
-    Metric("throughput_bps", "bit/s", "Throughput at the bottleneck", throughput_bps),
+    Metric("utilisation", "share", "Utilisation", utilisation, ranks=(1, 1, 1, 1), short="utilisation", of_links=True),
+    Metric("throughput_bps", "bit/s", "Throughput at the bottleneck", throughput_bps, of_links=True),
     Metric("efficiency", "share", "Efficiency", efficiency),
     Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps, ranks=(2, 2, 3, 3), short="goodput"),
     Metric("goodput_up_bps", "bit/s", "Goodput upstream", goodput_up_bps, ranks=(2,)),
     Metric("goodput_down_bps", "bit/s", "Goodput downstream", goodput_down_bps, ranks=(2,)),
     Metric("goodput_flow_bps", "bit/s", "Goodput of each flow", goodput_flow_bps, per_flow=True),
+    Metric("flows_active", "", "Flows", flows_active),
+    Metric("goodput_mean_bps", "bit/s", "Mean goodput of a flow", goodput_mean_bps),
+    Metric("goodput_min_bps", "bit/s", "Smallest goodput of a flow", goodput_min_bps),
+    Metric("goodput_max_bps", "bit/s", "Greatest goodput of a flow", goodput_max_bps),
+    Metric("udp_goodput_bps", "bit/s", "Total goodput of UDP", udp_goodput_bps, ranks=(2,)),
     Metric("cwnd_mean", "segments", "Mean congestion window", cwnd_mean),
     Metric("cwnd_flow", "segments", "Mean congestion window of each flow", cwnd_flow, per_flow=True),
 )

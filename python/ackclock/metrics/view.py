@@ -24,12 +24,15 @@ from ackclock.metrics.protocols import Piece, Recorded
 from ackclock.metrics.rows import Array, Block, Choice, Grid, Rows
 from ackclock.partial_plan import PartialPlan
 
-__all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_label", "runs"]
+__all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_name", "runs"]
 
 Result = TypeVar("Result")
 
 #: Value of `congestion` for a UDP flow.
 DATAGRAMS = "udp"
+
+#: Name of the group of all flows, in whatever groups they are.
+ALL_FLOWS = "*"
 
 #: Tables whose rows have a time.
 TIMED = ("flow_samples", "cubic_samples", "delays", "queue_samples", "events", "packets", "transmissions")
@@ -120,6 +123,8 @@ class RunView:
     What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
 
     `epochs` is the rule of what a congestion epoch is, if another than the plan's.
+
+    With `group`, the flows are those of the plan's groups of this name alone, or all (`*`): see `of_group`.
     """
 
     data: Recorded
@@ -128,6 +133,7 @@ class RunView:
     between: tuple[float, float] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     epochs: str | None = None
+    group: str | None = None
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     _runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
@@ -136,6 +142,24 @@ class RunView:
         if function not in self._cache:
             self._cache[function] = function(self)
         return cast("Result", self._cache[function])
+
+    def of_group(self, name: str) -> RunView | None:
+        """Return the view of the flows of one group, or of all as one group (`*`); None if the plan has no such group.
+
+        Links and their queues stay those of all. Groups of one name are one; a word of their name is enough.
+        """
+        if name != ALL_FLOWS and not self.plan.groups_of(name):
+            return None
+        if ("group", name) not in self._cache:
+            self._cache["group", name] = replace(self, group=name, given={}, _cache={})
+        return cast("RunView", self._cache["group", name])
+
+    @property
+    def _groups(self) -> npt.NDArray[np.uint32] | None:
+        """Numbers of the plan's groups that are looked at; None: all."""
+        if self.group is None or self.group == ALL_FLOWS:
+            return None
+        return np.array(self.plan.groups_of(self.group), np.uint32)
 
     @property
     def plan(self) -> PartialPlan:
@@ -258,10 +282,14 @@ class RunView:
         if table == "flows":
             hidden = (lambda name: name.startswith("measured_")) if is_part else None
             until_s = self.duration_s if is_part else np.inf
-            return Choice(("flow", "start_s", "congestion"), partial(_started, until_s, self.requests), hidden)
+            columns = ("flow", "start_s", "congestion", "group")
+            return Choice(columns, partial(_started, until_s, self.requests, self._groups), hidden)
         if table == "links":
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
             return Choice(("bottleneck",), lambda block: np.asarray(block["bottleneck"], dtype=bool), hidden)
+        if table in OF_FLOWS and self._groups is not None:
+            own = self.rows("flows")["flow"]
+            return Choice(("flow",), lambda block: np.isin(block["flow"], own))
         if table in OF_FLOWS:
             others = np.union1d(self._datagrams["flow"], self.requests)
             return Choice(("flow",), lambda block: ~np.isin(block["flow"], others)) if others.size else Choice()
@@ -301,9 +329,18 @@ class RunView:
         """True if the run has UDP flows."""
         return bool(self._datagrams["flow"].size)
 
+    def datagram_sum(self, column: str) -> float | None:
+        """Return a column's sum over the UDP flows with data; None without them, in a part, or where one is unknown."""
+        if self.between is not None or not self.has_datagrams:
+            return None
+        sends = pl.col("sent_packets").is_not_null() | pl.col("measured_bytes").is_not_null()
+        values = self.datagrams.filter(sends)[column]
+        is_unknown = values.is_empty() or values.null_count() > 0
+        return None if is_unknown else float(values.cast(pl.Float64).sum())
+
     @cached_property
     def _datagrams(self) -> Rows:
-        udp = Choice(("congestion",), lambda block: block.equals("congestion", DATAGRAMS))
+        udp = Choice(("congestion", "group"), partial(_is_datagrams, self._groups))
         return Rows(self._pieces("flows"), udp, "flow")
 
     @property
@@ -399,16 +436,25 @@ class RunView:
 ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,), "paths": (None,)}
 
 
-def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> npt.NDArray[np.bool_]:
-    """Return which of all flows are TCP flows that started, and no requests."""
+def _started(
+    until_s: float, requests: npt.NDArray[np.uint32], groups: npt.NDArray[np.uint32] | None, block: Block
+) -> npt.NDArray[np.bool_]:
+    """Return which of all flows are TCP flows that started, and no requests; of some groups, if they are given."""
     started = ~block.equals("congestion", DATAGRAMS) & (block["start_s"] < until_s)
+    if groups is not None:
+        started &= np.isin(block["group"], groups)
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
-def group_label(row: Mapping[str, Any], plan: PartialPlan) -> str:
-    """Return the label of the flow's group in the plan, else its CCA."""
+def _is_datagrams(groups: npt.NDArray[np.uint32] | None, block: Block) -> npt.NDArray[np.bool_]:
+    found = block.equals("congestion", DATAGRAMS)
+    return found if groups is None else np.asarray(found & np.isin(block["group"], groups))
+
+
+def group_name(row: Mapping[str, Any], plan: PartialPlan) -> str:
+    """Return the name of the flow's group in the plan, else its CCA."""
     group = int(row["group"])
-    return (plan.groups[group].label if group < len(plan.groups) else None) or str(row["congestion"])
+    return (plan.groups[group].name if group < len(plan.groups) else None) or str(row["congestion"])
 
 
 def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
@@ -428,7 +474,7 @@ def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str
     runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = {}
     for run in data.runs:
         view = RunView(
-            data, int(run["run"]), run.get("seed"), None, run.get("metrics") or {}, epochs, {}, runs_of_pieces
+            data, int(run["run"]), run.get("seed"), None, run.get("metrics") or {}, epochs, None, {}, runs_of_pieces
         )
         if between is not None and not 0 <= between[0] < between[1] <= view.duration_s:
             raise InputError(

@@ -202,7 +202,7 @@ class GroupPlan:
     `crates/ackclock-traffic` reads it; None: it reads at once.
     """
 
-    label: str
+    name: str
     congestion: CongestionPlan | None
     tcp: TcpPlan | None
     slow_reader: Parameters | None = field(default=None, hash=False)

@@ -18,7 +18,7 @@ def title(plan: Any) -> str:
 
 def load(plan: Any) -> str:
     """Return a summary of the traffic and the network."""
-    labels = dict.fromkeys(group.label for group in plan.groups)
+    labels = dict.fromkeys(group.name for group in plan.groups)
     counts = ((plan.flows, "flow"), (plan.traffic, "workload"), (plan.datagrams, "UDP source"))
     sent = ", ".join(repr_format.counted(len(of), what) for of, what in counts if of)
     return f"{sent or 'nothing'} ({repr_format.listed(labels)}) over {repr_format.counted(len(plan.links), 'link')}"

@@ -26,7 +26,8 @@ FULL = {
 def test_the_complete_result() -> None:
     assert result_sentences(subject(**FULL)) == [
         "Ten flows shared the bottleneck: together they used 99.4 % of its 100 Mb/s and delivered 95.1 Mb/s of data.",
-        "The shares were close to equal (Jain's index 0.991): the slowest flow got 8.00 Mb/s, the fastest 11.0 Mb/s.",
+        "The shares of like flows were close to equal (Jain's index 0.991): the slowest flow got 8.00 Mb/s, "
+        "the fastest 11.0 Mb/s.",
         "Packets waited 61.2 ms on average in the queue, 95 % of them at most 98.5 ms, "
         "on top of 100 ms of base round-trip time.",
         "It lost 0.12 % of the packets, in 12.4 congestion epochs a run, "

@@ -239,14 +239,14 @@ congestion = "reno"
 [[flows]]
 congestion = "cubic"
 rtt = "7ms"
-label = "near"
+name = "near"
 [[flows]]
 congestion = "cubic"
 """
     made = plan(rtt='["10ms", "20ms", "30ms"]', flows=flows)
     assert [flow.base_rtt_s for flow in made.flows] == pytest.approx([0.01, 0.02, 0.007, 0.03])
     assert [flow.group for flow in made.flows] == [0, 0, 1, 2]
-    assert [group.label for group in made.groups] == ["reno", "near", "cubic"]
+    assert [group.name for group in made.groups] == ["reno", "near", "cubic"]
 
 
 def test_starts():

@@ -24,7 +24,7 @@ fn tree(duration: Time, traffic: Vec<TrafficPlan>, datagrams: Vec<DatagramPlan>)
     plan.routing = Routing::Ecmp;
     plan.record.packets = false;
     plan.groups = vec![GroupPlan {
-        label: "short".to_owned(),
+        name: "short".to_owned(),
         congestion: Some(reno()),
         tcp: Some(linux()),
         slow_reader: None,

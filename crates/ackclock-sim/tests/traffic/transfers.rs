@@ -35,7 +35,7 @@ fn traffic(paths: u64, workload: Value) -> TrafficPlan {
 fn network(duration: Time, traffic: Vec<TrafficPlan>) -> Plan {
     Plan {
         groups: vec![GroupPlan {
-            label: "short".to_owned(),
+            name: "short".to_owned(),
             congestion: Some(reno()),
             tcp: Some(linux()),
             slow_reader: None,
@@ -296,7 +296,7 @@ fn several_traffics_keep_their_groups_and_sizes() {
     second.group = 1;
     let mut plan = network(ms(5000), vec![traffic(3, poisson(20.0, 4.0, 700)), second]);
     plan.groups.push(GroupPlan {
-        label: "loop".to_owned(),
+        name: "loop".to_owned(),
         ..plan.groups[0].clone()
     });
     let (_, _, totals) = run(&plan, 5);

@@ -17,10 +17,15 @@ from ackclock.metrics.protocols import PHASE
 #: Metrics of the summary, each with the words before its mean.
 SUMMARY = (
     ("utilisation", "{links} utilisation"),
-    ("jain", "Jain's index"),
+    ("jain", "Jain's index of like flows"),
+    ("min_group_share", "smallest share of a group"),
     ("queue_delay_mean_s", "mean queueing delay"),
     ("queue_delay_p95_s", "p95 queueing delay"),
 )
+
+
+#: Groups in the table of who got what; all are in the report and in JSON.
+MAX_GROUPS = 5
 
 
 def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
@@ -42,6 +47,10 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
         console.print(_timing(timing))
     if PHASE in metrics:
         console.print(summary_text.phase_sentence(metrics[PHASE]))
+    if metrics["groups"]:
+        console.print(_group_table(metrics["groups"]))
+    for sentence in metrics.get("warnings", ()):
+        console.print(Text(sentence, style="bold"))
     console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 
@@ -82,6 +91,17 @@ def _timing(runs: list[Mapping[str, Any]]) -> str:
     rate = f"busy links kept {numbers.value(min(shares), 'share')} of their rate" if shares else "no link was busy"
     mean, maximum = (numbers.value(max(run[key] for run in runs), "s") for key in ("late_mean_s", "late_max_s"))
     return f"Real time: {rate}; samples were {mean} late on average, at most {maximum}."
+
+
+def _group_table(by_group: Mapping[str, Any]) -> Table:
+    """Return who got what, a column a group; the first ones, where there are many."""
+    heads, rows = summary_text.group_table(by_group)
+    shown = rows[:MAX_GROUPS]
+    title = f"the first {MAX_GROUPS} of {len(rows)} groups" if len(rows) > MAX_GROUPS else ""
+    table = output.table("", *(Text(row[0]) for row in shown), title=title, title_justify="left", title_style="")
+    for place, head in enumerate(heads[1:], 1):
+        table.add_row(head, *(row[place] for row in shown))
+    return table
 
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:

@@ -162,7 +162,7 @@ def _queueing(plan: Plan, number: int) -> Iterator[str]:
 def _senders(plan: Plan) -> Iterator[str]:
     for number, group in enumerate(plan.groups):
         if group.tcp is not None:
-            yield from _of_group(number, group.label, agents.agents(group, plan.links[0].frame_overhead_bytes))
+            yield from _of_group(number, group.name, agents.agents(group, plan.links[0].frame_overhead_bytes))
 
 
 def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:

@@ -11,30 +11,41 @@ from functools import partial
 from ackclock.errors import InputError
 from ackclock.input import units
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, Metric, full_name
+from ackclock.metrics import METRICS, Metric, full_name, groups
+from ackclock.metrics.metric import OF_GROUP
 
 #: Syntax of a constraint, for messages.
 CONSTRAINT_SYNTAX = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
 
 _OBJECTIVE_SYNTAX = "min:METRIC or max:METRIC, such as min:queue_delay_mean_s"
 
-_CONSTRAINT = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.ASCII)
+_CONSTRAINT = re.compile(r"\s*([a-z][a-z0-9_]*(?:\[.*\])?)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.DOTALL)
 _SIGNS = {">=": ">=", "≥": ">=", "<=": "<=", "≤": "<="}
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A bound on the mean of a metric, in the metric's own unit; `text` is how it was written."""
+    """A bound on the mean of a metric, in the metric's own unit; `text` is how it was written.
+
+    One that nobody wrote (`is_default`) is left where a run does not have the metric.
+    """
 
     metric: str
     is_lower_bound: bool
     bound: float
     text: str
+    is_default: bool = False
 
     def margin(self, value: float) -> float:
         """Return how far a value is on the right side of the bound; negative on the wrong one."""
         return value - self.bound if self.is_lower_bound else self.bound - value
+
+
+#: No group of flows gets less than a tenth of its max-min fair share.
+NO_STARVATION = Constraint(
+    "min_group_share", True, groups.STARVED, f"min_group_share >= {groups.STARVED:.0%}", is_default=True
+)
 
 
 def parse_constraint(text: str) -> Constraint:
@@ -88,6 +99,10 @@ def named(name: str, option: str) -> str:
 
 
 def _expected(name: str, scalars: list[str]) -> str:
+    if match := OF_GROUP.fullmatch(name):
+        base = full_name(match[1], scalars)
+        is_of_links = base is not None and METRICS[base].of_links
+        return f"a metric of flows: {base} is of links" if is_of_links else nearest(match[1], scalars)
     return "a metric with one value a run" if name in METRICS else nearest(name, scalars)
 
 

@@ -54,8 +54,9 @@ def verdicts(
     """Judge a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
 
     A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
-    `InputError` for a metric that a run does not have.
+    `InputError` for a metric that a run does not have, unless the constraint is a default.
     """
+    constraints = [need for need in constraints if not (need.is_default and None in values[need.metric])]
     margins = {need: [need.margin(value) for value in _measured(need, values[need.metric])] for need in constraints}
     chances = {need: chance(found) for need, found in margins.items()}
     lacking = frozenset(need for need, found in margins.items() if math.fsum(found) < 0)

@@ -13,9 +13,13 @@ from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
-from ackclock.experiments.search.criteria import Constraint, Objective
+from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
+from ackclock.input.fields import nearest, shown
 from ackclock.metrics import main
+from ackclock.metrics.metric import OF_GROUP
+from ackclock.metrics.view import ALL_FLOWS
+from ackclock.partial_plan import groups_of
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
 from ackclock.scenario.points import Sweep, label
@@ -151,7 +155,7 @@ class Question:
         return hashlib.sha256(json.dumps([runs, sorted(self.metrics)]).encode()).hexdigest()
 
 
-def question(
+def question(  # noqa: PLR0913 (what is asked, and how it is answered)
     loaded: Loaded,
     varied: Sequence[Vary],
     constraints: Sequence[Constraint],
@@ -161,8 +165,13 @@ def question(
     engine: str = "packet",
     seed: int = 1,
     repeats: int = SAMPLE_SIZES[-1],
+    allow_starvation: bool = False,
 ) -> Question:
-    """Build a question. Raises `InputError` for one that has no answer."""
+    """Build a question. Raises `InputError` for one that has no answer.
+
+    Where several groups of flows compete, none may starve (`criteria.NO_STARVATION`) unless that is allowed, or what
+    is needed says something else of it. Of a group that is named, the first settings must have flows.
+    """
     if loaded.sweep is not None:
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
     if not constraints and not objectives:
@@ -179,7 +188,30 @@ def question(
     made = Question(
         replace(loaded, scenario=None, sweep=_sweep(loaded, kept)), tuple(kept), tuple(constraints), tuple(objectives)
     )
-    return replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
+    made = replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
+    _check_groups(made)
+    is_judged = any(need.metric == NO_STARVATION.metric for need in constraints)
+    if not (allow_starvation or is_judged) and _competing(made) > 1:
+        made = replace(made, constraints=(*constraints, NO_STARVATION))
+    return made
+
+
+def _competing(question: Question) -> int:
+    """Return how many groups have long-lived flows at the first setting."""
+    plan = question.point(0).plan
+    return len({plan.groups[flow.group].name for flow in plan.flows if flow.size_bytes is None})
+
+
+def _check_groups(question: Question) -> None:
+    """Raise `InputError` for a metric of a group that the first settings do not have."""
+    asked = [match for name in question.metrics if (match := OF_GROUP.fullmatch(name)) and match[2] != ALL_FLOWS]
+    if not asked:
+        return
+    plans = [question.point(number).plan for number in question.checked_first]
+    known = list(dict.fromkeys(group.name for plan in plans for group in plan.groups))
+    for match in asked:
+        if not groups_of(match[2], known):
+            raise InputError(f"{match[0]}: found no group {shown(match[2])}; expected {nearest(match[2], known)}")
 
 
 def _sweep(loaded: Loaded, varied: Sequence[Vary]) -> Sweep:

@@ -163,6 +163,11 @@ def _phase_dependence(answer: SearchResult) -> Iterator[str]:
 
 
 def _left(answer: SearchResult) -> Iterator[str]:
+    if any(need.is_default for need in answer.question.constraints):
+        yield (
+            "Nobody may starve: each group's long-lived flows must get a tenth of their max-min fair share on average "
+            "(--allow-starvation lifts that)."
+        )
     if any(len(rows) > 1 and all(row == rows[0] for row in rows) for rows in answer.runs.values()):
         yield "All seeds gave the same result: nothing in this scenario is random; a start with jitter would be."
     if not answer.complete:

@@ -125,7 +125,7 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
     sections = [_section(number, result) for number, result in enumerate(results)]
     shared = _shared(results, points) if len(results) > 1 else []
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
-    metric_rows, missing = tables.metric_rows([r.summaries for r in results], [r.runs.values for r in results])
+    metric_rows = tables.metric_rows([r.summaries for r in results], [r.runs.values for r in results])
     return {
         "title": results[0].name
         if len(results) == 1
@@ -136,7 +136,6 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
         "sections": sections,
         "shared": shared,
         "metric_rows": metric_rows,
-        "missing": missing,
         "names": [result.name for result in results],
         "runs_note": _runs_note(
             [len(result.runs.names) for result in results],
@@ -167,6 +166,13 @@ def _section(number: int, result: Result) -> dict[str, Any]:
             *summary_text.result_sentences(result.subject),
             *([summary_text.phase_sentence(manifest[PHASE])] if PHASE in manifest else []),
         ],
+        "warnings": summary_text.starvation(metrics.runs(result.runs.data)),
+        "groups": summary_text.group_table(
+            {
+                name: {metric: found.as_dict() for metric, found in means.items()}
+                for name, means in metrics.by_group(result.runs.data).items()
+            }
+        ),
         "cards": [_card(name, summaries[name]) for name in metrics.main("card") if summaries[name].n],
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),

@@ -19,7 +19,7 @@ from ackclock.figures.result_figures import Distributions
 from ackclock.metrics import METRICS, RunView, Summary, throughput
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.view import Array, group_label
+from ackclock.metrics.view import Array, group_name
 
 #: Heads of the flows' table after the flow, its group and its CCA → column, unit and significant digits.
 HEADS = {
@@ -206,9 +206,9 @@ class FlowTable:
 
 def metric_rows(
     summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
-) -> tuple[list[MetricRow], list[str]]:
-    """Return the metrics that at least one result has, and the labels of those that no result has."""
-    rows, missing = [], []
+) -> list[MetricRow]:
+    """Return the metrics that at least one result has."""
+    rows = []
     for name, metric in METRICS.items():
         if metric.per_flow:
             continue
@@ -218,9 +218,7 @@ def metric_rows(
                 for summary, values in zip(summaries, runs, strict=True)
             )
             rows.append(MetricRow(name, metric.label, metric.definition, tuple(cells)))
-        else:
-            missing.append(metric.label)
-    return rows, missing
+    return rows
 
 
 def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
@@ -244,7 +242,7 @@ def flow_table(runs: Runs) -> FlowTable:
     heads, rows = ["Flow", "Group", "Congestion control", *HEADS], []
     for row in joined.iter_rows(named=True):
         cells = (numbers.value(row[column], unit, digits) for column, unit, digits in HEADS.values())
-        rows.append((str(row["flow"]), group_label(row, runs.data.plan), str(row["congestion"]), *cells))
+        rows.append((str(row["flow"]), group_name(row, runs.data.plan), str(row["congestion"]), *cells))
     used = [n for n, head in enumerate(heads) if head not in OPTIONAL or _adds_information(n, rows)]
     return FlowTable(tuple(heads[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
 

@@ -30,7 +30,8 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
     if group.request is not None and group.request > tcp.mss_bytes:
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
-    return GroupPlan(group.label or spec.name, control, tcp, _slow_reader(group, tcp, place, source))
+    name = group.name or _default_name(spec.name, group)
+    return GroupPlan(name, control, tcp, _slow_reader(group, tcp, place, source))
 
 
 def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> Mapping[str, Any] | None:
@@ -49,7 +50,12 @@ def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> 
 
 def datagram_group(group: Sending) -> GroupPlan:
     """UDP has neither a congestion control nor a TCP."""
-    return GroupPlan(group.label or "udp", None, None)
+    return GroupPlan(group.name or _default_name("udp", group), None, None)
+
+
+def _default_name(protocol: str, group: Sending) -> str:
+    """Its algorithm, or `udp`, and the kind of a workload: bulk flows and web pages are never of one name."""
+    return " ".join(dict.fromkeys((protocol, *filter(None, (getattr(group, "kind", None),)))))
 
 
 def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) -> TcpPlan:

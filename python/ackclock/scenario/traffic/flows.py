@@ -55,7 +55,9 @@ class SlowReader(Table):
 class Sending(Placed):
     """A group that sends something."""
 
-    label: Name | None = Field(None, description="name of the group; absent: its congestion control")
+    name: Name | None = Field(
+        None, description="name of the group; absent: its congestion control, and the kind of its traffic"
+    )
     stop: Moment | None = Field(
         None,
         description="flows and UDP: when sources stop supplying data; other traffic: no transfer starts after it",
