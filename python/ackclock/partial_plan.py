@@ -140,9 +140,23 @@ class PartialPlan:
         """Numbers of the links that the metrics look at."""
         return [number for number, link in enumerate(self.links) if link.bottleneck]
 
+    def capacity_bps(self, number: int) -> float | None:
+        """Return what a link can carry: its rate, or the rate of its token buckets if that is less."""
+        link = self.links[number] if number < len(self.links) else PartialLink()
+        if link.queue is None or link.queue.discipline != "tbf":
+            return link.rate_bps
+        buckets = 1
+        if link.queue.parameters.get("per_flow"):
+            paths = [flow.forward.hops for flow in self.flows if flow.forward]
+            buckets = sum(any(hop.link == number for hop in hops) for hops in paths)
+        shaped_bps = buckets * float(link.queue.parameters.get("rate_bps") or 0.0)
+        rates = [rate for rate in (shaped_bps, link.rate_bps) if rate]
+        return min(rates, default=None)
+
     @property
     def unmeasured_flows(self) -> list[int]:
         """Numbers of the flows, of those written one by one, whose data cross none of these links."""
         looked_at = set(self.bottlenecks)
         paths = ((number, flow.forward) for number, flow in enumerate(self.flows))
-        return [number for number, path in paths if path and looked_at.isdisjoint(hop.link for hop in path.hops)]
+        crossed = ((number, {hop.link for hop in path.hops}) for number, path in paths if path and path.hops)
+        return [number for number, links in crossed if looked_at.isdisjoint(links)]

@@ -123,22 +123,26 @@ def test_run_prints_a_summary_and_writes_the_result(here):
 
 
 @pytest.mark.parametrize(
-    ("bottlenecks", "delay_s", "expected"),
+    ("links", "delay_s", "expected"),
     [
-        (1, 0.02, "Link utilisation 99.0 %; mean queueing delay 20.0 ms; p95 queueing delay 40.0 ms."),
-        (1, 0.0, "Link utilisation 99.0 %; mean queueing delay 0 s."),
-        (1000, 0.02, "1,000 bottlenecks: utilisation 99.0 %; mean queueing delay"),
+        ("link", 0.02, "Link utilisation 99.0 %; mean queueing delay 20.0 ms; p95 queueing delay 40.0 ms."),
+        ("link", 0.0, "Link utilisation 99.0 %; mean queueing delay 0 s."),
+        (
+            "the 1,000 links that limited flows:",
+            0.02,
+            "The 1,000 links that limited flows: utilisation 99.0 %; mean queueing delay",
+        ),
     ],
 )
-def test_the_summary_in_a_sentence(bottlenecks, delay_s, expected):
+def test_the_summary_in_a_sentence(links, delay_s, expected):
     means = {"utilisation": 0.99, "queue_delay_mean_s": delay_s, "queue_delay_p95_s": 2 * delay_s}
-    text = sentence({name: {"mean": mean} for name, mean in means.items()}, bottlenecks)
+    text = sentence({name: {"mean": mean} for name, mean in means.items()}, links)
     assert text.startswith(expected)
 
 
 def test_a_percentile_of_zero_is_printed_if_the_mean_is_positive():
     means = {"queue_delay_mean_s": 3.65e-7, "queue_delay_p95_s": 0.0}
-    text = sentence({name: {"mean": mean} for name, mean in means.items()}, 1)
+    text = sentence({name: {"mean": mean} for name, mean in means.items()}, "link")
     assert text == "Mean queueing delay 365 ns; p95 queueing delay 0 s."
 
 
@@ -154,7 +158,7 @@ def test_json_is_all_of_standard_output(here):
     result = call("run", "small.toml", "--json", "--no-report")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    assert set(found) == {"scenario", "engine", "runs", "summary"}
+    assert set(found) == {"scenario", "engine", "runs", "summary", "groups", "warnings"}
     assert [run["seed"] for run in found["runs"]] == [1, 2]
     assert set(found["summary"]["utilisation"]) == {"mean", "ci95_low", "ci95_high", "n"}
     assert "wrote results/small-packet" in result.stderr

@@ -55,10 +55,40 @@ def test_several_bottlenecks_add_up() -> None:
         "bottleneck": [True, True],
         "rate_bps": [1e7, 3e7],
         "departed_bytes": [18_750_000, 18_750_000],
+        "dropped_p": [1, 1],
     }
     result = metrics.of_run(view({"flows": synthetic.flows(1, measured_bytes=[18_750_000]), "links": two}))
     assert result["throughput_bps"] == pytest.approx(2e7)
     assert result["efficiency"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, 0.75),  # neither is full: the one used most, of 13.3 Mb/s
+        ({"dropped_p": [0, 3]}, 10 / 30),  # only the right one lost packets
+        ({"marked_p": [2, 3]}, 20 / (30 + 40 / 3)),
+        ({"lost_p": [2, 0]}, 0.75),
+    ],
+)
+def test_only_links_that_limited_flows_are_the_bottleneck(more: dict, expected: float) -> None:
+    """10 Mb/s over a link of 13.3 Mb/s, and over one of 30 Mb/s."""
+    two = {"link": [0, 1], "name": ["left", "right"], "bottleneck": [True, True], "rate_bps": [4e7 / 3, 3e7]}
+    two |= {"departed_bytes": [18_750_000, 18_750_000], **more}
+    plan = {**synthetic.plan(rate_bps=1e7, duration_s=15), "links": [{}, {}]}
+    assert metrics.value(view({"flows": synthetic.flows(1), "links": two}, plan), "utilisation") == pytest.approx(
+        expected
+    )
+
+
+def test_a_token_bucket_is_what_a_link_can_carry() -> None:
+    """A policer of 8 Mb/s before a link of 1 Gb/s."""
+    bucket = {"discipline": "tbf", "parameters": {"rate_bps": 8e6, "per_flow": False}}
+    plan = {**synthetic.plan(rate_bps=1e9, duration_s=20, warmup_s=5), "links": [{"bottleneck": True, "queue": bucket}]}
+    rows = {"flows": synthetic.flows(1), "links": synthetic.link(rate_bps=1e9, departed_bytes=15_000_000)}
+    result = metrics.of_run(view(rows, plan))
+    assert result["utilisation"] == pytest.approx(1)
+    assert result["throughput_bps"] == pytest.approx(8e6)
 
 
 def test_windows_of_the_measured_part() -> None:

@@ -34,6 +34,9 @@ COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
 NONE_LOCKED = "No point is phase-locked: noise in the hosts changes no main metric."
 
+#: So many links are named.
+MAX_LINKS = 2
+
 #: Names of so many points are given.
 MAX_NAMED = 4
 
@@ -62,6 +65,8 @@ class Subject:
     fastest_bps: float | None
     bottlenecks: int = 1
     datagrams: int = 0
+    groups: int = 1
+    limiting: tuple[str, ...] = ("bottleneck",)
 
     def mean(self, metric: str) -> float | None:
         """Return a metric's mean over the runs."""
@@ -69,12 +74,20 @@ class Subject:
         return None if result is None else result.mean
 
 
+def bottleneck(view: RunView, alone: str) -> str:
+    """Return what limited the flows of a run: the names of the links; `alone` where the plan has one bottleneck."""
+    if len(view.plan.bottlenecks) < 2:
+        return alone
+    names = [view.plan.links[number].name or str(number) for number in view.limiting]
+    return " and ".join(names) if len(names) <= MAX_LINKS else f"the {len(names):,} links that limited flows:"
+
+
 def subject_of(
     name: str, view: RunView, summaries: Mapping[str, Summary], rates_bps: tuple[float | None, float | None], seeds: int
 ) -> Subject:
     """Return the subject of one result; `rates_bps` are its flows' smallest and largest."""
-    links = [view.plan.links[number] for number in view.plan.bottlenecks]
-    rates = [link.rate_bps for link in links if link.rate_bps is not None]
+    links = [view.plan.links[number] for number in view.limiting] if view.plan.links else []
+    rates = [rate for number in view.limiting if (rate := view.plan.capacity_bps(number)) is not None]
     return Subject(
         name,
         summaries,
@@ -83,8 +96,10 @@ def subject_of(
         sum(rates) if rates and len(rates) == len(links) else None,
         view.plan.mean_base_rtt_s,
         *rates_bps,
-        bottlenecks=max(len(links), 1) if view.plan.links else 0,
+        bottlenecks=max(len(view.plan.bottlenecks), 1) if view.plan.links else 0,
         datagrams=view.datagrams.height,
+        groups=len(groups.present(view)),
+        limiting=tuple(link.name or "" for link in links),
     )
 
 
@@ -94,10 +109,20 @@ def result_sentences(subject: Subject) -> list[str]:
     return [part for part in parts if part]
 
 
+def _place(subject: Subject) -> str:
+    """Return what the flows shared: `the bottleneck`, or the names of those of several that limited them."""
+    if subject.bottlenecks < 2:
+        return "the bottleneck"
+    count = len(subject.limiting)
+    if count > MAX_LINKS:
+        return f"{count:,} of {subject.bottlenecks:,} links that may limit flows"
+    return f"{' and '.join(subject.limiting)} ({counted(count, 'link')} of {subject.bottlenecks:,} that limited flows)"
+
+
 def _use(subject: Subject) -> str:
     share, goodput = subject.mean("utilisation"), subject.mean("goodput_bps")
-    several, is_single = subject.bottlenecks > 1, subject.flows == 1 and not subject.datagrams
-    place = counted(subject.bottlenecks, "bottleneck") if several else "the bottleneck"
+    several, is_single = len(subject.limiting) > 1, subject.flows == 1 and not subject.datagrams
+    place = _place(subject)
     extra = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
     did = f"shared {place}{extra}" if not is_single else f"crossed {place}" if several else f"had {place} to itself"
     if not subject.bottlenecks:
@@ -117,7 +142,7 @@ def _fairness(subject: Subject) -> str:
         return ""
     word = next(word for least, word in FAIRNESS if index >= least)
     ends = ""
-    if subject.slowest_bps is not None and subject.fastest_bps is not None:
+    if subject.groups < 2 and subject.slowest_bps is not None and subject.fastest_bps is not None:
         slow, fast = numbers.value(subject.slowest_bps, "bit/s"), numbers.value(subject.fastest_bps, "bit/s")
         ends = f": the slowest flow got {slow}, the fastest {fast}"
     return f"The shares of like flows were {word} (Jain's index {numbers.value(index, '1')}){ends}."
@@ -167,7 +192,7 @@ def _certainty(subject: Subject) -> str:
 GROUP_COLUMNS = (
     ("flows", ("flows_active",)),
     ("goodput", ("goodput_bps", "udp_goodput_bps")),
-    ("of the link", ("efficiency",)),
+    ("of the bottleneck", ("efficiency",)),
     ("a flow's mean", ("goodput_mean_bps",)),
     ("smallest of a flow", ("goodput_min_bps",)),
     ("greatest of a flow", ("goodput_max_bps",)),

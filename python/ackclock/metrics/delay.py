@@ -44,7 +44,7 @@ def queue_delay_mean_s(view: RunView) -> float | None:
     the per-packet mean, the sampled sojourn times weighted by departures. Source: RFC 5166 (delay), RFC 8289
     section 3 (sojourn time).
     """
-    links = view.rows("links")
+    links = view.at_bottleneck("links")
     means_s, departed = links["sojourn_mean_s"], links["departed_p"]
     valid = ~np.isnan(means_s + departed)
     return _weighted_mean(means_s[valid], departed[valid]) if valid.any() else _weighted_mean(*_sampled(view))
@@ -65,8 +65,8 @@ def queue_mean_p(view: RunView) -> float | None:
 
     Source: RFC 5166 (delay).
     """
-    mean = view.rows("links").mean("backlog_mean_p")
-    return view.measured("queue_samples").mean("backlog_p") if mean is None else mean
+    mean = view.at_bottleneck("links").mean("backlog_mean_p")
+    return view.at_bottleneck("queue_samples").mean("backlog_p") if mean is None else mean
 
 
 def queue_empty_share(view: RunView) -> float | None:
@@ -74,17 +74,17 @@ def queue_empty_share(view: RunView) -> float | None:
 
     Without the time itself, the share of the samples with an empty queue. Source: RFC 5166 (delay).
     """
-    empty_s = view.rows("links").mean("empty_s")
+    empty_s = view.at_bottleneck("links").mean("empty_s")
     if empty_s is not None:
         return empty_s / view.measured_s
-    samples = view.measured("queue_samples")
+    samples = view.at_bottleneck("queue_samples")
     count = samples.count("backlog_p")
     return sum(int((backlog == 0).sum()) for backlog in samples.values("backlog_p")) / count if count else None
 
 
 def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
     """Return sojourn times (s, ascending) and packet counts, at the bottleneck in the measured part."""
-    links = view.rows("links").as_block
+    links = view.at_bottleneck("links").as_block
     histograms = zip(links.items("sojourn_edges_s"), links.items("sojourn_counts"), strict=True)
     valid = [(edges_s, counts) for edges_s, counts in histograms if edges_s is not None]
     if not valid:
@@ -105,7 +105,7 @@ def weighted_quantile(values: Array, weights: Array, share: float) -> float | No
 
 
 def _sampled(view: RunView) -> tuple[Array, Array]:
-    samples = view.measured("queue_samples")
+    samples = view.at_bottleneck("queue_samples")
     sojourns_s, departures = samples["sojourn_s"], samples["departures_p"]
     valid = np.flatnonzero(~np.isnan(sojourns_s + departures))
     order = valid[np.argsort(sojourns_s[valid], kind="stable")]

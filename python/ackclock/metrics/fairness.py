@@ -33,7 +33,8 @@ def jain(view: RunView) -> float | None:
 
     (Σx)² / (n Σx²) over the n like flows that were there in the measured part, x being a flow's goodput while it was
     there; of several classes of like flows, the least. Null if nothing was delivered, or of several flows no two are
-    alike: `jain[*]` is the index of all flows. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 (fairness between flows).
+    alike: `jain[*]` is the index of all flows. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 (fairness between
+    flows).
     """
     return _minimum(view, lambda spread: spread.jain)
 

@@ -17,7 +17,7 @@ def loss_rate(view: RunView) -> float | None:
     included, in the measured part; null if none arrived. Without the link's counts, sampled drops / (drops +
     departures), random losses not included. Source: RFC 5166 (packet loss rates), Guillier 2008 (packet loss rate p).
     """
-    links, samples = view.rows("links"), view.measured("queue_samples")
+    links, samples = view.at_bottleneck("links"), view.at_bottleneck("queue_samples")
     if links.count("arrived_p"):
         return _ratio(_sum(links, "dropped_p", "lost_p"), links.sum("arrived_p"))
     return _ratio(samples.sum("drops_p"), _sum(samples, "drops_p", "departures_p"))
@@ -30,7 +30,7 @@ def mark_rate(view: RunView) -> float | None:
     the measured part; null if none arrived. Without the link's counts, sampled marks / (drops + departures). Source:
     RFC 3168 section 5; beside RFC 5166's packet loss rates.
     """
-    links, samples = view.rows("links"), view.measured("queue_samples")
+    links, samples = view.at_bottleneck("links"), view.at_bottleneck("queue_samples")
     if links.count("arrived_p"):
         return _ratio(links.sum("marked_p"), links.sum("arrived_p"))
     return _ratio(samples.sum("marks_p"), _sum(samples, "drops_p", "departures_p"))

@@ -28,28 +28,32 @@ MAX_LISTED = 1_000_000
 
 
 def utilisation(view: RunView) -> float | None:
-    """Share of the bottleneck's rate that carried packets, all wire bytes counted.
+    """Share of what the bottleneck can carry that carried packets, all wire bytes counted.
 
-    Wire bytes that left the bottleneck in the measured part × 8 / (rate × its length); several bottlenecks count
-    together. Without byte counts, the mean of the sampled utilisation. A packet counts when it leaves the queue, so
-    the value may exceed 1 by one packet. Source: RFC 5166 (throughput), Guillier 2008 (link utilisation U).
+    Wire bytes that left the bottleneck in the measured part × 8 / (rate × its length): a trace's mean rate, or a token
+    bucket's if that is less. Of several links that may be bottlenecks those count, together, that limited flows: they
+    dropped, marked or lost packets, or were used for nine tenths; if none did, the one used most. Without byte counts,
+    the mean of the sampled utilisation. A packet counts when it leaves the queue, so the value may exceed 1 by one
+    packet. Source: RFC 5166 (throughput), Guillier 2008 (link utilisation U).
     """
-    links = view.rows("links")
+    links = view.at_bottleneck("links")
     counted = ~np.isnan(links["departed_bytes"])
-    capacity_bits = float(links["rate_bps"][counted].sum()) * view.measured_s
+    capacity_bits = float(view.capacities_bps(links)[counted].sum()) * view.measured_s
     if capacity_bits > 0:
         return 8 * float(links["departed_bytes"][counted].sum()) / capacity_bits
-    return view.measured("queue_samples").mean("utilisation")
+    return view.at_bottleneck("queue_samples").mean("utilisation")
 
 
 def throughput_bps(view: RunView) -> float | None:
     """Throughput: wire bytes that left the bottleneck, per second, headers and retransmissions included.
 
-    Utilisation × the bottleneck's rate; several bottlenecks count together, so that a packet that crosses two of them
-    counts twice. The user's side of it is the goodput. Source: RFC 5166 (throughput), Guillier 2008 (throughput X).
+    Utilisation × what the bottleneck can carry; several links that limited flows count together, so that a packet that
+    crosses two of them counts twice. The user's side of it is the goodput. Source: RFC 5166 (throughput), Guillier 2008
+    (throughput X).
     """
-    share, capacity_bps = utilisation(view), _capacity_bps(view)
-    return None if share is None or capacity_bps is None else share * capacity_bps
+    share = utilisation(view)
+    capacity_bps = float(view.capacities_bps(view.at_bottleneck("links")).sum())
+    return share * capacity_bps if share is not None and capacity_bps > 0 else None
 
 
 def efficiency(view: RunView) -> float | None:

@@ -43,6 +43,9 @@ OF_FLOWS = ("flow_samples", "cubic_samples", "delays", "paths")
 #: Columns of `links` that say which link it is; the others count over the measured part or the whole run.
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
 
+#: A link that carries this share of what it can limits flows.
+MIN_BUSY = 0.9
+
 #: A direction of a captured connection is a flow beside the other with this share of its data, and so many segments.
 MIN_SHARE, MIN_SEGMENTS = 0.1, 10
 
@@ -286,7 +289,7 @@ class RunView:
             return Choice(columns, partial(_started, until_s, self.requests, self._groups), hidden)
         if table == "links":
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
-            return Choice(("bottleneck",), lambda block: np.asarray(block["bottleneck"], dtype=bool), hidden)
+            return Choice(("bottleneck",), _is_bottleneck, hidden)
         if table in OF_FLOWS and self._groups is not None:
             own = self.rows("flows")["flow"]
             return Choice(("flow",), lambda block: np.isin(block["flow"], own))
@@ -399,6 +402,41 @@ class RunView:
         return [int(link) for link in self.rows("links")["link"]] or self.plan.bottlenecks
 
     @cached_property
+    def limiting(self) -> list[int]:
+        """Return the numbers of the bottleneck links that limited flows in this run, in order.
+
+        Of several links that the plan calls bottlenecks, those that dropped, marked or lost packets, or that were used
+        for nine tenths of what they can carry; if none did, the one used most. All, where nothing was counted.
+        """
+        columns = ("departed_bytes", "dropped_p", "marked_p", "lost_p")
+        links = Rows(self._pieces("links"), Choice(("bottleneck",), _is_bottleneck), *ORDERS["links"])
+        numbers = [int(number) for number in links["link"]]
+        departed_bytes, *refused = (links[column] for column in columns)
+        if len(numbers) < 2 or np.isnan(departed_bytes).any():
+            return numbers or self.plan.bottlenecks
+        counted_s = self.run_end_s - float(self.plan.warmup_s)
+        carried = np.divide(8 * departed_bytes, self.capacities_bps(links) * counted_s)
+        is_full = (carried >= MIN_BUSY) | (np.nansum(refused, axis=0) > 0)
+        if not is_full.any():
+            is_full = carried >= carried.max()
+        return [number for number, full in zip(numbers, is_full, strict=True) if full]
+
+    def capacities_bps(self, links: Rows) -> Array:
+        """Return what links can carry: their rates, or less behind a token bucket."""
+        known = [self.plan.capacity_bps(int(number)) for number in links["link"]]
+        return np.fmin(links["rate_bps"], np.array([np.nan if rate is None else rate for rate in known], np.float64))
+
+    def at_bottleneck(self, table: str) -> Rows:
+        """Return `links`, or `queue_samples` of the measured part, of the links that limited flows."""
+        if ("bottleneck", table) not in self._cache:
+            numbers = self.limiting
+            choice = replace(self._choice(table), columns=("link",), mask=partial(_is_one_of, numbers))
+            rows = Rows(self._pieces(table), choice, *ORDERS.get(table, ()))
+            rows = rows.between(self.warmup_s, self.duration_s) if table in TIMED else rows
+            self._cache["bottleneck", table] = rows
+        return cast("Rows", self._cache["bottleneck", table])
+
+    @cached_property
     def ends_s(self) -> Array:
         """Return when each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
         return flow_lifetimes(self.rows("flows").as_block).ends_s
@@ -444,6 +482,14 @@ def _started(
     if groups is not None:
         started &= np.isin(block["group"], groups)
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
+
+
+def _is_bottleneck(block: Block) -> npt.NDArray[np.bool_]:
+    return np.asarray(block["bottleneck"], dtype=bool)
+
+
+def _is_one_of(links: Sequence[int], block: Block) -> npt.NDArray[np.bool_]:
+    return np.isin(block["link"], links)
 
 
 def _is_datagrams(groups: npt.NDArray[np.uint32] | None, block: Block) -> npt.NDArray[np.bool_]:

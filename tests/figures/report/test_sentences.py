@@ -44,17 +44,19 @@ def test_one_flow_single_does_not_share() -> None:
 
 
 def test_several_bottlenecks_and_udp_are_named() -> None:
-    several = replace(subject(**FULL), bottlenecks=96, rate_bps=9.6e9)
+    several = replace(subject(**FULL), bottlenecks=96, limiting=("",) * 40, rate_bps=9.6e9)
     assert result_sentences(several)[0].startswith(
-        "Ten flows shared 96 bottlenecks: together they used 99.4 % of their 9.60 Gb/s"
+        "Ten flows shared 40 of 96 links that may limit flows: together they used 99.4 % of their 9.60 Gb/s"
     )
     beside = replace(subject(flows=1, **FULL), datagrams=1)
     assert result_sentences(beside)[0] == (
         "One flow shared the bottleneck with one UDP flow: together they used 99.4 % of its 100 Mb/s "
         "and delivered 95.1 Mb/s of TCP data."
     )
-    alone = replace(subject(flows=1, **FULL), bottlenecks=2)
-    assert result_sentences(alone)[0].startswith("One flow crossed two bottlenecks: it used 99.4 % of their 100 Mb/s")
+    alone = replace(subject(flows=1, **FULL), bottlenecks=2, limiting=("up", "down"))
+    assert result_sentences(alone)[0].startswith(
+        "One flow crossed up and down (two links of 2 that limited flows): it used 99.4 % of their 100 Mb/s"
+    )
 
 
 def test_what_is_not_given_is_not_reported() -> None:

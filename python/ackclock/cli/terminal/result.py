@@ -11,7 +11,7 @@ from rich.text import Text
 from ackclock.cli.terminal import output
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import METRICS, main
+from ackclock.metrics import METRICS, main, runs
 from ackclock.metrics.protocols import PHASE
 
 #: Metrics of the summary, each with the words before its mean.
@@ -37,7 +37,7 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
     console.print(Text(metrics["scenario"] or "", style="bold"))
     is_single = len(data.plan.flows) == 1
     summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}
-    if sentence := _sentence(summary, len(data.plan.bottlenecks)):
+    if sentence := _sentence(summary, summary_text.bottleneck(next(runs(data)), "link")):
         console.print(sentence)
     for line in _buffer_sizes(data):
         console.print(line)
@@ -54,11 +54,10 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
     console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 
-def _sentence(summary: Mapping[str, Any], bottlenecks: int) -> str:
+def _sentence(summary: Mapping[str, Any], links: str) -> str:
     means = {name: mean for name, _ in SUMMARY if (mean := summary.get(name, {}).get("mean")) is not None}
     if means.get("queue_delay_mean_s") == 0:
         means.pop("queue_delay_p95_s", None)
-    links = "link" if bottlenecks == 1 else f"{bottlenecks:,} bottlenecks:"
     parts = [
         f"{label.format(links=links)} {numbers.value(means[name], METRICS[name].unit)}"
         for name, label in SUMMARY

@@ -189,6 +189,7 @@ def _grown(array: npt.NDArray, numbers: npt.NDArray[np.uint32]) -> npt.NDArray: 
 class MetricRow:
     """A metric's name, label and definition, with (mean, interval, values by run) for each result."""
 
+    is_main: bool
     name: str
     label: str
     definition: str
@@ -208,7 +209,7 @@ def metric_rows(
     summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
 ) -> list[MetricRow]:
     """Return the metrics that at least one result has."""
-    rows = []
+    rows, main_metrics = [], metrics.main("table")
     for name, metric in METRICS.items():
         if metric.per_flow:
             continue
@@ -217,7 +218,7 @@ def metric_rows(
                 _cell(summary[name], metric.unit, [run.get(name) for run in values])
                 for summary, values in zip(summaries, runs, strict=True)
             )
-            rows.append(MetricRow(name, metric.label, metric.definition, tuple(cells)))
+            rows.append(MetricRow(name in main_metrics, name, metric.label, metric.definition, tuple(cells)))
     return rows
 
 
