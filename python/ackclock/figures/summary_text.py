@@ -34,7 +34,7 @@ COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
 NONE_LOCKED = "No point is phase-locked: noise in the hosts changes no main metric."
 
-#: So many links are named.
+#: Maximum number of links that are named.
 MAX_LINKS = 2
 
 #: Names of so many points are given.

@@ -13,17 +13,19 @@ retransmissions took is not theirs. A flow asks for no more than its application
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.metric import Metric
+from ackclock.errors import InputError
+from ackclock.input.fields import nearest, shown
+from ackclock.metrics.metric import OF_GROUP, Metric
 from ackclock.metrics.throughput import Flows, payload
-from ackclock.metrics.view import RunView
-from ackclock.partial_plan import PartialFlow, PartialPlan
+from ackclock.metrics.view import ALL_FLOWS, RunView
+from ackclock.partial_plan import PartialFlow, PartialPlan, groups_of
 
 #: Base RTTs of like flows differ by at most this share.
 SAME_RTT = 0.1
@@ -248,6 +250,14 @@ TABLE = (
     "fct_p95_s",
     "unfinished",
 )
+
+
+def check_names(metrics: Iterable[str], groups: Collection[str]) -> None:
+    """Raise `InputError` for a metric of a group that is none of these."""
+    for name in metrics:
+        match = OF_GROUP.fullmatch(name)
+        if match and match[2] != ALL_FLOWS and not groups_of(match[2], list(groups)):
+            raise InputError(f"{name}: found no group {shown(match[2])}; expected {nearest(match[2], groups)}")
 
 
 def present(view: RunView) -> list[str]:

@@ -15,11 +15,7 @@ from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_r
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
 from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
-from ackclock.input.fields import nearest, shown
-from ackclock.metrics import main
-from ackclock.metrics.metric import OF_GROUP
-from ackclock.metrics.view import ALL_FLOWS
-from ackclock.partial_plan import groups_of
+from ackclock.metrics import groups, main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
 from ackclock.scenario.points import Sweep, label
@@ -189,29 +185,17 @@ def question(  # noqa: PLR0913 (what is asked, and how it is answered)
         replace(loaded, scenario=None, sweep=_sweep(loaded, kept)), tuple(kept), tuple(constraints), tuple(objectives)
     )
     made = replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
-    _check_groups(made)
+    plans = [made.point(number).plan for number in made.checked_first]
+    groups.check_names(made.metrics, dict.fromkeys(group.name for plan in plans for group in plan.groups))
     is_judged = any(need.metric == NO_STARVATION.metric for need in constraints)
-    if not (allow_starvation or is_judged) and _competing(made) > 1:
+    if not (allow_starvation or is_judged) and _competing(plans[0]) > 1:
         made = replace(made, constraints=(*constraints, NO_STARVATION))
     return made
 
 
-def _competing(question: Question) -> int:
-    """Return how many groups have long-lived flows at the first setting."""
-    plan = question.point(0).plan
+def _competing(plan: Plan) -> int:
+    """Return how many groups have long-lived flows."""
     return len({plan.groups[flow.group].name for flow in plan.flows if flow.size_bytes is None})
-
-
-def _check_groups(question: Question) -> None:
-    """Raise `InputError` for a metric of a group that the first settings do not have."""
-    asked = [match for name in question.metrics if (match := OF_GROUP.fullmatch(name)) and match[2] != ALL_FLOWS]
-    if not asked:
-        return
-    plans = [question.point(number).plan for number in question.checked_first]
-    known = list(dict.fromkeys(group.name for plan in plans for group in plan.groups))
-    for match in asked:
-        if not groups_of(match[2], known):
-            raise InputError(f"{match[0]}: found no group {shown(match[2])}; expected {nearest(match[2], known)}")
 
 
 def _sweep(loaded: Loaded, varied: Sequence[Vary]) -> Sweep:
