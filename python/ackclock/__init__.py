@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from ackclock.dataset import Dataset
     from ackclock.engines.fluid.replay import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
+    from ackclock.experiments import read
     from ackclock.experiments.comparison import compare
     from ackclock.experiments.runner import run
+    from ackclock.experiments.search import find
     from ackclock.experiments.sweep.run import sweep
     from ackclock.figures import plots as plot
+    from ackclock.figures.report import write as report
     from ackclock.plan import Plan
     from ackclock.scenario.builder import scenario as scenario
     from ackclock.scenario.planning import Loaded, load, loads
@@ -51,11 +54,14 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
     "compare": ("ackclock.experiments.comparison", "compare"),
+    "find": ("ackclock.experiments.search", "find"),
     "load": ("ackclock.scenario.planning", "load"),
     "loads": ("ackclock.scenario.planning", "loads"),
     "metrics": ("ackclock.metrics", None),
     "plot": ("ackclock.figures.plots", None),
+    "read": ("ackclock.experiments", "read"),
     "replay": ("ackclock.engines.fluid.replay", "replay"),
+    "report": ("ackclock.figures.report", "write"),
     "run": ("ackclock.experiments.runner", "run"),
     "scenario": ("ackclock.scenario", None),
     "sweep": ("ackclock.experiments.sweep.run", "sweep"),
@@ -73,11 +79,14 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "compare",
+    "find",
     "load",
     "loads",
     "metrics",
     "plot",
+    "read",
     "replay",
+    "report",
     "run",
     "scenario",
     "sweep",

@@ -33,6 +33,13 @@ BETWEEN = "between: found {}; expected two ascending times in seconds, such as (
 INPUT, TYPE, SCENARIO = ac.InputError, TypeError, ac.ScenarioError
 
 WRONG = [
+    # read, find, report
+    ("ac.read(3)", TYPE, "folder: found 3; expected a path"),
+    ("ac.find(None)", TYPE, "scenario: found None; expected a scenario"),
+    ("ac.find(plan)", INPUT, "scenario: found a plan; expected a scenario, of which keys can vary"),
+    ("ac.find(SMALL, 'jain >= 0.9')", TYPE, "require: found"),
+    ("ac.find(SMALL, [])", INPUT, "--require: found none"),
+    ("ac.report('a', 'b')", TYPE, "results: found"),
     # run
     ("ac.run('t.toml')", SCENARIO, "t.toml: found no such file; expected a scenario file"),
     ("ac.run(None)", TYPE, A_PLAN.format("None")),

@@ -174,6 +174,15 @@ def test_the_table_has_who_got_what(starving: ac.Dataset) -> None:
     assert rows[3][2].endswith("kb/s"), "datagrams have a goodput, too"
 
 
+def test_the_summary_is_a_long_frame(starving: ac.Dataset) -> None:
+    frame = starving.summary()
+    assert frame.columns == ["metric", "group", "mean", "ci95_low", "ci95_high", "n"]
+    of = {(row["metric"], row["group"]): row["mean"] for row in frame.iter_rows(named=True)}
+    parts = [of["goodput_bps", group] for group in ("cubic", "video", "cubic poisson")]
+    assert sum(parts) == pytest.approx(of["goodput_bps", None])
+    assert ("fct_mean_s", "video") not in of
+
+
 # ---- starvation ----
 
 

@@ -225,6 +225,19 @@ class Dataset:
 
         return metrics.table(self)
 
+    def summary(self) -> pl.DataFrame:
+        """Return the mean of each metric over the runs, and of each group's: a row for each that has a value.
+
+        `metric`; `group`, null for those of the whole run; `mean`, `ci95_low` and `ci95_high`, Student's 95 % interval;
+        `n`, the number of runs with a value.
+        """
+        found = self.metrics()
+        of_groups = [(name, group, row) for group, rows in found["groups"].items() for name, row in rows.items()]
+        every = [*((name, None, row) for name, row in found["summary"].items()), *of_groups]
+        rows = [(name, group, *row.values()) for name, group, row in every if row["n"]]
+        columns = {"mean": pl.Float64, "ci95_low": pl.Float64, "ci95_high": pl.Float64, "n": pl.Int64}
+        return pl.DataFrame(rows, schema={"metric": pl.String, "group": pl.String, **columns}, orient="row")
+
     @checked(between=optional(arguments.BETWEEN))
     def flow_goodput(self, between: tuple[float, float] | None = None) -> pl.DataFrame:
         """Return each TCP flow's goodput, with its group's name and CCA: see `ackclock.metrics.flow_tables`."""

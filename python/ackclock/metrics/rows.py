@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock.errors import InputError
 from ackclock.metrics.protocols import Handed, Piece
 from ackclock.metrics.quantiles import quantile
 
@@ -324,3 +325,36 @@ def _filled(matrix: Array) -> Array:
     valid = np.where(np.isnan(matrix), -1, np.arange(matrix.shape[0])[:, None])
     last = np.maximum.accumulate(valid, axis=0)
     return np.where(last < 0, 0.0, np.take_along_axis(matrix, np.maximum(last, 0), axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class FlowLifetimes:
+    """Flows with their start and end (s; infinity: not in this run), and the bytes they delivered."""
+
+    flows: npt.NDArray[np.uint32]
+    starts_s: Array
+    ends_s: Array
+    delivered_bytes: Array
+
+    #: Their source columns.
+    COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
+
+    def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FlowLifetimes:
+        """Return some of the flows."""
+        return FlowLifetimes(
+            self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen]
+        )
+
+
+def flow_lifetimes(block: Block) -> FlowLifetimes:
+    """Return the lifetimes of a block of `flows`: a transfer ends when it is complete, else when its flow does.
+
+    Raises `InputError` for a flow that is there twice.
+    """
+    flows = block["flow"]
+    if (flows[1:] <= flows[:-1]).any() and np.unique(flows).size < flows.size:
+        raise InputError("the table 'flows': found a flow twice in a run; expected a row for each")
+    done_s = block["start_s"] + block["fct_s"]
+    ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
+    ends_s[np.isnan(ends_s)] = np.inf
+    return FlowLifetimes(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])

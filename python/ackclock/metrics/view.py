@@ -21,7 +21,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
 from ackclock.metrics.epoch_rules import RULES
 from ackclock.metrics.protocols import Piece, Recorded
-from ackclock.metrics.rows import Array, Block, Choice, Grid, Rows
+from ackclock.metrics.rows import Array, Block, Choice, FlowLifetimes, Grid, Rows, flow_lifetimes
 from ackclock.partial_plan import PartialPlan
 
 __all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_name", "runs"]
@@ -48,39 +48,6 @@ MIN_BUSY = 0.9
 
 #: A direction of a captured connection is a flow beside the other with this share of its data, and so many segments.
 MIN_SHARE, MIN_SEGMENTS = 0.1, 10
-
-
-@dataclass(frozen=True, slots=True)
-class FlowLifetimes:
-    """Flows with their start and end (s; infinity: not in this run), and the bytes they delivered."""
-
-    flows: npt.NDArray[np.uint32]
-    starts_s: Array
-    ends_s: Array
-    delivered_bytes: Array
-
-    #: Their source columns.
-    COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
-
-    def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FlowLifetimes:
-        """Return some of the flows."""
-        return FlowLifetimes(
-            self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen]
-        )
-
-
-def flow_lifetimes(block: Block) -> FlowLifetimes:
-    """Return the lifetimes of a block of `flows`: a transfer ends when it is complete, else when its flow does.
-
-    Raises `InputError` for a flow that is there twice.
-    """
-    flows = block["flow"]
-    if (flows[1:] <= flows[:-1]).any() and np.unique(flows).size < flows.size:
-        raise InputError("the table 'flows': found a flow twice in a run; expected a row for each")
-    done_s = block["start_s"] + block["fct_s"]
-    ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
-    ends_s[np.isnan(ends_s)] = np.inf
-    return FlowLifetimes(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from ackclock.figures.report import tables
 from ackclock.figures.report.drawing import Figure, possible
 from ackclock.figures.report.tables import Runs, gathered
 from ackclock.figures.summary_text import Subject
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, several
 from ackclock.metrics import RunView, Summary, epoch
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_means
@@ -62,6 +64,7 @@ class Result:
         return summary_text.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
 
 
+@checked(results=several(arguments.PATH, "a list of result folders"), out=arguments.PATH)
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
     """Write the report of one or more result folders to `out`, atomically, and return its path.
 
