@@ -23,6 +23,7 @@ AVAILABLE = {
     "goodput_min_bps": 0.5e6,
     "goodput_max_bps": 1.0e6,
     "jain": 0.9,
+    "jain[*]": 0.9,
     "max_min_fairness": 2 / 3,
     "proportional_fairness": np.sqrt(8 / 9),
     "epsilon_fairness": 0.5,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock.figures import numbers, sweep_axes
 from ackclock.figures.sweep_axes import Swept
-from ackclock.metrics import METRICS, RunView, Summary, groups
+from ackclock.metrics import JAIN_OF_ALL, METRICS, RunView, Summary, groups
 from ackclock.metrics.protocols import PHASE
 from ackclock.metrics.summary import student_quantile
 from ackclock.scenario.points import short_keys
@@ -137,7 +137,9 @@ def _use(subject: Subject) -> str:
 
 
 def _fairness(subject: Subject) -> str:
-    index = subject.mean("jain")
+    index, whose = subject.mean("jain"), "like flows"
+    if index is None:
+        index, whose = subject.mean(JAIN_OF_ALL), "the flows, of which no two are alike,"
     if index is None or subject.flows < 2:
         return ""
     word = next(word for least, word in FAIRNESS if index >= least)
@@ -145,7 +147,7 @@ def _fairness(subject: Subject) -> str:
     if subject.groups < 2 and subject.slowest_bps is not None and subject.fastest_bps is not None:
         slow, fast = numbers.value(subject.slowest_bps, "bit/s"), numbers.value(subject.fastest_bps, "bit/s")
         ends = f": the slowest flow got {slow}, the fastest {fast}"
-    return f"The shares of like flows were {word} (Jain's index {numbers.value(index, '1')}){ends}."
+    return f"The shares of {whose} were {word} (Jain's index {numbers.value(index, '1')}){ends}."
 
 
 def _delay(subject: Subject) -> str:

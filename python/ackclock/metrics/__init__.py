@@ -114,6 +114,9 @@ RUN = "a run, as metrics.runs gives"
 METRICS: Mapping[str, Metric] = Metrics({metric.name: metric for family in FAMILIES for metric in family.METRICS})
 
 
+#: Jain's index of all flows as one group: where no two flows are alike, it is the only one.
+JAIN_OF_ALL = "jain[*]"
+
 #: Units at the end of names, which may be left out.
 UNITS = ("", "_s", "_bps", "_p")
 
@@ -140,10 +143,10 @@ def main(place: str) -> list[str]:
 
 @checked(view=arguments.a(RunView, RUN))
 def of_run(view: RunView) -> dict[str, Value]:
-    """Return all metrics of one run, computed once for each dataset."""
+    """Return all metrics of one run, and Jain's index of all flows, computed once for each dataset."""
     measured, which = view.data.measured, (view.run, view.between, view.rule)
     if which not in measured:
-        measured[which] = {name: value(view, name) for name in METRICS}
+        measured[which] = {name: value(view, name) for name in (*METRICS, JAIN_OF_ALL)}
     return dict(measured[which])
 
 

@@ -225,12 +225,13 @@ def min_share(view: RunView) -> float | None:
 def min_group_share(view: RunView) -> float | None:
     """Smallest share of a group: the least mean, over a group's long-lived flows, of goodput over max-min fair share.
 
-    1 where no group takes from another; below 0.1 a group starves. As `min_share`. Source: as there.
+    1 where no group takes from another; below 0.1 a group starves. As `min_share`, and null where there is one group
+    only. Source: as there.
     """
     parts: dict[str, list[float]] = {}
     for share in view.cached(fair_shares):
         parts.setdefault(share.group, []).append(share.part)
-    return min((math.fsum(some) / len(some) for some in parts.values()), default=None)
+    return min(math.fsum(some) / len(some) for some in parts.values()) if len(parts) > 1 else None
 
 
 #: Metrics of the table by group.

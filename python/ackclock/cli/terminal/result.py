@@ -11,13 +11,14 @@ from rich.text import Text
 from ackclock.cli.terminal import output
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import METRICS, main, runs
+from ackclock.metrics import JAIN_OF_ALL, METRICS, main, runs
 from ackclock.metrics.protocols import PHASE
 
 #: Metrics of the summary, each with the words before its mean.
 SUMMARY = (
     ("utilisation", "{links} utilisation"),
     ("jain", "Jain's index of like flows"),
+    (JAIN_OF_ALL, "Jain's index of flows that differ"),
     ("min_group_share", "smallest share of a group"),
     ("queue_delay_mean_s", "mean queueing delay"),
     ("queue_delay_p95_s", "p95 queueing delay"),
@@ -37,6 +38,8 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
     console.print(Text(metrics["scenario"] or "", style="bold"))
     is_single = len(data.plan.flows) == 1
     summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}
+    if summary.get("jain", {}).get("mean") is not None or is_single:
+        summary.pop(JAIN_OF_ALL, None)
     if sentence := _sentence(summary, summary_text.bottleneck(next(runs(data)), "link")):
         console.print(sentence)
     for line in _buffer_sizes(data):
@@ -107,7 +110,9 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     title = ", ".join(filter(None, (engine, f"{runs} runs" if runs > 1 else "one run: no intervals")))
     headings = ("metric", "mean", "95 % interval", "n")
     table = output.table(*headings, title=title, title_justify="left", title_style="")
-    for name in main("table"):
+    names = main("table")
+    names.insert(names.index("jain") + 1, JAIN_OF_ALL)
+    for name in names:
         row = summary.get(name, {})
         if row.get("mean") is not None:
             mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
