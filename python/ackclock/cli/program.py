@@ -22,31 +22,44 @@ from ackclock.cli.command import Group
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
-#: The commands in the order of the help, with their summaries; groups of commands come last. `import` is a keyword
-#: of Python, so its module has another name.
-COMMANDS = {
-    "run": "Run scenarios; print utilisation, fairness and delay; write a report.",
-    "sweep": "Run every point of a parameter sweep and tabulate the metrics.",
-    "merge-shards": "Merge the shards of a sweep that ran on several machines.",
-    "compare": "Run a scenario with several engines and compare the metrics.",
-    "find": "Find the setting that meets requirements: buffer, AQM, CCA.",
-    "fit": "Fit the loss models of the fluid and mean-field engines to results.",
-    "effects": "Rank a sweep's parameters by their effect on a metric (ANOVA).",
-    "plot": "Draw a figure for print, or for xplot.",
-    "table": "Write a sweep's points as a LaTeX, Markdown or CSV table.",
-    "report": "Write an HTML report that opens offline.",
-    "capture": "Analyse TCP connections in packet captures.",
-    "doctor": "Diagnose slow transfers from captures; examine this host.",
-    "check": "Verify results by checksum; test an algorithm's contract.",
-    "bundle": "Pack results into one file that can be rerun.",
-    "rerun": "Rerun a bundle and compare the results.",
-    "import": "Import measurements of flent, iperf3, TEACUP, ss or tc.",
-    "export": "Write a scenario as a script for tc, ns-2, ns-3 and others.",
-    "show": "Explain an algorithm, a metric, an engine or a scenario key.",
-    "reproduce": "Reproduce published results and compare with the paper.",
-    "kernel": "Build guest kernels; load CCAs into the running kernel.",
-    "new": "Add your own algorithm to a source checkout.",
+#: What people do → the commands for it, with their summaries, in the order of the help. `import` is a keyword of Python,
+#: so its module has another name.
+TASKS = {
+    "Simulate": {
+        "run": "Run scenarios; print who got what, at what delay; write a report.",
+        "sweep": "Run every point of a parameter sweep and tabulate the metrics.",
+        "merge-shards": "Merge the shards of a sweep that ran on several machines.",
+        "kernel": "Build guest kernels; load CCAs into the running kernel.",
+    },
+    "Decide": {
+        "find": "Find the setting that meets requirements: buffer, AQM, CCA.",
+        "compare": "Run a scenario with several engines and compare the metrics.",
+        "effects": "Rank a sweep's parameters by their effect on a metric (ANOVA).",
+        "fit": "Fit the loss models of the fluid and mean-field engines to results.",
+    },
+    "Examine captures and hosts": {
+        "doctor": "Diagnose slow transfers from captures; examine this host.",
+        "capture": "Analyse TCP connections in packet captures.",
+        "import": "Import measurements of flent, iperf3, TEACUP, ss or tc.",
+    },
+    "Read results": {
+        "report": "Write an HTML report that opens offline.",
+        "plot": "Draw a figure for print, or for xplot.",
+        "table": "Write a sweep's points as a LaTeX, Markdown or CSV table.",
+        "show": "Explain an algorithm, a metric, an engine or a scenario key.",
+    },
+    "Publish and extend": {
+        "reproduce": "Reproduce published results and compare with the paper.",
+        "bundle": "Pack results into one file that can be rerun.",
+        "rerun": "Rerun a bundle and compare the results.",
+        "check": "Verify results by checksum; test an algorithm's contract.",
+        "export": "Write a scenario as a script for tc, ns-2, ns-3 and others.",
+        "new": "Add your own algorithm to a source checkout.",
+    },
 }
+
+#: Every command and its summary.
+COMMANDS = {name: summary for commands in TASKS.values() for name, summary in commands.items()}
 
 HELP = """A laboratory for transport protocols: bandwidth shares, queueing delay and loss on a shared link.
 
@@ -87,8 +100,10 @@ class Program(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        longest = max(map(len, COMMANDS))
+        for task, commands in TASKS.items():
+            with formatter.section(task):
+                formatter.write_dl([(name.ljust(longest), summary) for name, summary in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Complete the commands without importing them."""
