@@ -189,4 +189,4 @@ def test_metrics_are_taken_one_time_of_a_dataset(monkeypatch):
     assert metrics.table(data) == first, "what was given out is the caller's"
     metrics.table(data, between=(6.0, 9.0))
     metrics.table(Dataset.concat([data]))
-    assert len(taken) == 3 * len(metrics.METRICS) + 1
+    assert len(taken) == 3 * (len(metrics.METRICS) + 1)

@@ -22,7 +22,7 @@ from ackclock.cli.command import Group
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
-#: What people do → the commands for it, with their summaries, in the order of the help. `import` is a keyword of Python,
+#: Commands by task, with their summaries, in the order of the help. `import` is a keyword of Python,
 #: so its module has another name.
 TASKS = {
     "Simulate": {
