@@ -206,7 +206,10 @@ def _question(
 
     require, vary, names, best = typed
     loaded = run_jobs.apply_options(lambda: planning.loads(*text), chosen)
-    axes = [*map(candidates.vary, vary), *([candidates.tried(names)] if names else [])]
+    axes = [*map(candidates.vary, vary)]
+    if names:
+        is_varied = candidates.KEYS["limit"] in [axis.key for axis in axes]
+        axes.append(candidates.tried(names, loaded.source.toml(), limits=not is_varied))
     return question(
         loaded, axes, [*map(criteria.parse_constraint, require)], [*map(criteria.parse_objective, best)], **more
     )
