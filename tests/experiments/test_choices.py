@@ -103,7 +103,7 @@ def _reno_bytes(flows: tuple[str, ...]) -> float:
     return table.filter(congestion="reno")["measured_bytes"].mean()
 
 
-def test_a_group_whose_own_kind_is_no_choice_is_run_with_it():
+def test_the_own_kind_of_a_group_is_run_if_it_is_no_choice():
     (harm, _) = compared(TWO_GROUPS, "cubic,vegas").harm
     (_, own) = compared(TWO_GROUPS, "cubic,reno").harm
     assert harm.own_kind == own.done

@@ -199,7 +199,7 @@ def test_a_sweep_names_the_points(tmp_path):
     text = " ".join(done.stdout.split())
     assert "Warning: network.queue.limit = 4p: The queue of bottleneck has room for 4 packets" in text
     assert text.count("Warning") == 1
-    assert "So at 1 more of the 3 settings." in text
+    assert "The same at 1 more of 3 settings." in text
 
 
 def test_a_comparison_of_engines_has_the_warnings_of_its_plan(tmp_path):

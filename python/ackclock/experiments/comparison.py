@@ -50,7 +50,7 @@ class Comparison:
     data: Mapping[str, Dataset]
     unsupported: Mapping[str, tuple[Unsupported, ...]]
     exact: frozenset[str]
-    plan: Plan
+    plan: Plan | None = None
 
     @property
     def engines(self) -> list[str]:
@@ -106,6 +106,8 @@ class Comparison:
     @cached_property
     def warnings(self) -> list[str]:
         """Why the results may mislead, in sentences."""
+        if self.plan is None:
+            return []
         settings = [guards.Setting(name, self.plan, name, rows) for name, rows in self.values.items()]
         return guards.warnings(settings, perturbed=any(PHASE in data.manifest for data in self.data.values()))
 

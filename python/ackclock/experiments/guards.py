@@ -110,7 +110,7 @@ def _merged(found: Sequence[tuple[str, str | None]]) -> Iterator[str]:
         yield text
         return
     others = len(wrong) - 1
-    more = f" So at {others:,} more of the {repr_format.counted(len(found), 'setting')}." if others else ""
+    more = f" The same at {others:,} more of {repr_format.counted(len(found), 'setting')}." if others else ""
     yield f"{name}: {text}{more}"
 
 

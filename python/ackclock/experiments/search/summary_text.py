@@ -23,7 +23,7 @@ CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 def sentences(answer: SearchResult) -> list[str]:
     """Return the result in sentences, with how certain it is."""
-    parts = (_best_setting, _limits, _next_setting, _others, _confirmed, _phase_dependence, _left)
+    parts = (_best_setting, _next_setting, _others, _limits, _confirmed, _phase_dependence, _left)
     said = [line for part in parts for line in part(answer)]
     return [sentence for sentence in said if sentence]
 
@@ -121,20 +121,12 @@ def _others(answer: SearchResult) -> Iterator[str]:
     if len(answer.ends) > 1:
         yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
     if len(question.objectives) > 1:
-        yield from (f"  {question.described(number)}: {_objectives(answer, number)}" for number in answer.frontier)
+        yield from (f"  {question.described(number)}" for number in answer.frontier)
         yield _not_run(question, len(answer.verdicts))
     if alike := answer.as_good():
         values = "; ".join(map(question.described, alike[:MAX_ALIKE]))
         more = f" and {len(alike) - MAX_ALIKE} more" if len(alike) > MAX_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
-
-
-def _objectives(answer: SearchResult, number: int) -> str:
-    """Return the value of each objective at a setting."""
-    found = answer.summary(number)
-    names = [objective.metric for objective in answer.question.objectives]
-    values = {name: summary_text.estimate(found[name].as_dict(), name) for name in names}
-    return ", ".join(f"{_label(METRICS[name])} {text}" for name, text in values.items())
 
 
 def _not_run(question: Question, verdicts: int) -> str:
