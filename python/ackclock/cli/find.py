@@ -65,7 +65,7 @@ UNNAMED = "question"
     "--discipline",
     metavar="NAME",
     shell_complete=completion.one_of(completion.queues),
-    help="Queue discipline (default: pfifo, 1bdp).",
+    help="Queue discipline, with its default limit (default: pfifo, 1bdp).",
 )
 @click.option("--duration", metavar="TIME", help="Duration of a run (default: 40s, of which 10s are warm-up).")
 @click.option(

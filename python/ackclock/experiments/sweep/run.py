@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from ackclock import engines
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, cores, no_progress
@@ -140,11 +142,12 @@ class Job:
 
     def warnings(self, done: Sweep) -> list[str]:
         """Return why the result may mislead, in sentences; of many points a sample is checked (`Loaded.sample`)."""
-        sample = set(self.loaded.sample())
+        sample = self.loaded.sample()
         rows = {
             int(point): group.select(self.spec.metrics).to_dicts()
-            for (point,), group in done.table.group_by("point", maintain_order=True)
-            if point in sample
+            for (point,), group in done.table.filter(pl.col("point").is_in(sample)).group_by(
+                "point", maintain_order=True
+            )
         }
         settings = (
             guards.Setting(described(point.values), point.plan, self.spec.engine, rows[point.number])
