@@ -118,7 +118,9 @@ def test_the_own_kind_of_a_group_is_run_if_it_is_no_choice():
     ],
 )
 def test_no_harm_without_endless_flows_of_another_group_or_another_algorithm(text, typed):
-    assert compared(text, typed, repeats=1).harm == []
+    found = compared(text, typed, repeats=1)
+    assert found.harm == []
+    assert found.harm_unknown == ("" if found.key == "network.queue" else choices.NO_OTHERS)
 
 
 def test_the_command_prints_tables_and_resumes(tmp_path, monkeypatch):
@@ -179,3 +181,10 @@ def test_a_scenario_with_a_sweep_is_rejected():
     loaded = ac.loads(f'{ONE_GROUP}[sweep]\n"network.rate" = ["1Mbit", "2Mbit"]\n')
     with pytest.raises(InputError, match=r"found a table \[sweep\]; expected one scenario"):
         choices.prepare(loaded, choices.choices("cubic,reno", loaded))
+
+
+def test_an_engine_without_finite_flows_reports_no_harm(tmp_path):
+    done = call(tmp_path, TWO_GROUPS, "--try", "cubic,reno", "--engine", "fluid", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    assert 'Harm to other flows is not reported: Unsupported: engine "fluid" has no finite transfers' in text

@@ -26,7 +26,7 @@ import polars as pl
 
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
-from ackclock.errors import InputError, ScenarioError
+from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.experiments.pilot import Forecast
 from ackclock.experiments.search import candidates
 from ackclock.experiments.search.candidates import Vary
@@ -47,6 +47,9 @@ CONGESTION, ONE_PACKET = candidates.KEYS["congestion"], "1p"
 
 #: The table as JSON, in the folder, and the number of digits in the folder's name.
 TABLE, DIGITS = "comparison.json", 6
+
+#: Why no harm is reported if no other flows compete.
+NO_OTHERS = "the scenario has no other [[flows]] without a size"
 
 #: Suffix of the folder with the groups by themselves.
 SOLO = "-solo"
@@ -69,12 +72,16 @@ class Harm:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a key by their labels, and what their runs showed. Differences are to the first choice."""
+    """The choices of a key by their labels, and what their runs showed. Differences are to the first choice.
+
+    `harm_unknown` is why congestion control algorithms have no harm.
+    """
 
     key: str
     labels: Sequence[str]
     sweep: Sweep
     harm: Sequence[Harm]
+    harm_unknown: str
     limits: str
     warnings: Sequence[str]
 
@@ -141,6 +148,7 @@ class Job:
     main: sweeps.Job
     solo: sweeps.Job | None
     competition: Competition | None
+    harm_unknown: str
 
     def with_options(self, **options: Any) -> Job:
         """Return the comparison with options of its sweeps, such as `jobs`, `command` and `restart`."""
@@ -165,7 +173,7 @@ class Job:
         limits = ""
         if self.choices.key == candidates.QUEUE:
             limits = candidates.limit_sentence([*zip(self.choices.values, plans, strict=True)])
-        return Choices(self.choices.key, labels, done, harm, limits, self.main.warnings(done))
+        return Choices(self.choices.key, labels, done, harm, self.harm_unknown, limits, self.main.warnings(done))
 
 
 def folder_name(scenario: str, loaded: Loaded, found: Vary, engine: str, seeds: Sequence[int] | None) -> str:
@@ -199,12 +207,15 @@ def prepare(
         problems = (candidates.relocated(problem, [found]) for problem in error.problems)
         raise ScenarioError(dict.fromkeys(problems)) from None
     competition = _competition(loaded, found, next(varied.points([0])).plan)
-    solo = None
-    if competition:
-        place = None if out is None else out.with_name(f"{out.name}{SOLO}")
-        cases = loaded.varied("flows", competition.cases, TRY)
+    if competition is None:
+        return Job(found, main, None, None, NO_OTHERS if found.key == CONGESTION else "")
+    place = None if out is None else out.with_name(f"{out.name}{SOLO}")
+    cases = loaded.varied("flows", competition.cases, TRY)
+    try:
         solo = sweeps.prepare(cases, engine, out=place, seeds=chosen, metrics=["goodput_bps"])
-    return Job(found, main, solo, competition)
+    except UnsupportedError as error:
+        return Job(found, main, None, None, str(error.reasons[0]))
+    return Job(found, main, solo, competition, "")
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,8 @@ def print_choices(result: Choices) -> None:
     if result.harm:
         console.print(Text("Harm: the share of its goodput alone that a group loses to another (Ware et al. 2019)"))
         console.print(_harm_table(result.harm))
+    elif result.harm_unknown:
+        console.print(Text(f"Harm to other flows is not reported: {result.harm_unknown}"))
     if any(point["n"] < 2 for point in sweep.points):
         console.print("One run has no interval; --repeats 5 makes five.")
     else:
