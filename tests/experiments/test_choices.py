@@ -78,8 +78,8 @@ def test_one_seed_has_a_difference_without_interval():
 def test_qdiscs_have_their_own_limits():
     found = compared(ONE_GROUP, "pfifo,codel", repeats=1)
     assert found.key == "network.queue"
-    assert found.limits.startswith("Queue limits: pfifo ")
-    assert found.limits.endswith("codel 1,000 packets by default, as in Linux.")
+    assert found.limits.startswith("Queue limits from the scenario: pfifo ")
+    assert found.limits.endswith("; by default, as in Linux: codel 1,000 packets.")
     assert [point["values"]["network.queue"] for point in found.sweep.points][1] == '{ discipline = "codel" }'
 
 

@@ -47,7 +47,7 @@ UNNAMED = "question"
     "--candidates",
     metavar="NAME[,NAME]",
     shell_complete=completion.list_of(completion.queues, completion.congestion),
-    help="Queue disciplines (AQMs), or congestion control algorithms, to compare.",
+    help="Qdiscs and AQMs, each with its own limit, congestion control algorithms, or TCP stacks, to compare.",
 )
 @click.option("--smallest", is_flag=True, help="The smallest value of the first range that meets all requirements.")
 @click.option("--largest", is_flag=True, help="The largest such value.")

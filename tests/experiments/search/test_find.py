@@ -110,8 +110,8 @@ def test_disciplines_are_compared_by_a_goal():
     }
     least = min(means, key=lambda name: means[name]["metrics"]["queue_delay_mean_s"]["mean"])
     assert found.question.values(found.best)["network.queue"]["discipline"] == least
-    defaults = "codel 1,000 packets, pie 1,000 packets by default, as in Linux"
-    assert f"Queue limits: pfifo 16 packets of the scenario; {defaults}." in sentences(found)
+    defaults = "by default, as in Linux: codel 1,000 packets, pie 1,000 packets"
+    assert f"Queue limits from the scenario: pfifo 16 packets; {defaults}." in sentences(found)
 
 
 def test_two_goals_have_a_frontier():

@@ -170,13 +170,13 @@ def relocated(problem: Problem, varied: Sequence[Vary]) -> Problem:
 
 def limit_sentence(plans: Sequence[tuple[Any, Plan]]) -> str:
     """Return where the limits of qdiscs come from: values of the key `QUEUE`, each with a plan that has it."""
-    known: dict[str, list[str]] = {"of the scenario": [], "by default, as in Linux": []}
+    sizes: dict[str, list[str]] = {"from the scenario": [], "by default, as in Linux": []}
     for value, plan in plans:
         if isinstance(value, dict) and (size := limit_size(plan)):
-            origin = "of the scenario" if "limit" in value else "by default, as in Linux"
-            known[origin].append(f"{value['discipline']} {size}")
-    parts = [f"{', '.join(sizes)} {origin}" for origin, sizes in known.items() if sizes]
-    return f"Queue limits: {'; '.join(parts)}." if parts else ""
+            origin = "from the scenario" if "limit" in value else "by default, as in Linux"
+            sizes[origin].append(f"{value['discipline']} {size}")
+    parts = [f"{origin}: {', '.join(some)}" for origin, some in sizes.items() if some]
+    return f"Queue limits {'; '.join(parts)}." if parts else ""
 
 
 def limit_size(plan: Plan) -> str:
