@@ -109,6 +109,25 @@ def test_the_own_kind_of_a_group_is_run_if_it_is_no_choice():
     assert harm.own_kind == own.done
 
 
+def test_each_other_group_has_its_harm_and_its_own_kind():
+    third = """
+[[flows]]
+congestion = "reno"
+start = { jitter = "100ms" }
+tcp = { pacing = true }
+"""
+    found = compared(TWO_GROUPS + third, "cubic,vegas", repeats=2)
+    assert [(harm.choice, harm.group) for harm in found.harm] == [
+        ("cubic", "reno"),
+        ("cubic", "reno"),
+        ("vegas", "reno"),
+        ("vegas", "reno"),
+    ]
+    first, second = found.harm[:2]
+    assert first.done != second.done
+    assert first.suffered == second.suffered
+
+
 @pytest.mark.parametrize(
     ("text", "typed"),
     [

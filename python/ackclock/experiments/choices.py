@@ -220,22 +220,22 @@ def prepare(
 
 @dataclass(frozen=True)
 class Competition:
-    """The groups that choices of the first one may harm, by their numbers, and the content of `[[flows]]` in each case.
+    """The groups that choices of the first one may harm, and the content of `[[flows]]` in each case.
 
-    First the others by themselves, then each choice by itself, then the first group with each other group's algorithm.
+    First the others by themselves, then each choice by itself, then the first group with the algorithm of another:
+    `own_kind` has the case of each group by its number.
     """
 
-    groups: Sequence[int]
     cases: Sequence[Any]
+    own_kind: Mapping[int, int]
 
     def harm(self, labels: Sequence[str], plans: Sequence[Plan], main: Sweep, solo: Sweep) -> Iterator[Harm]:
         """Yield the harm of each choice to each group."""
         mixed, by_itself = _goodputs(main), _goodputs(solo)
         for choice, label in enumerate(labels):
             suffered = _harm(by_itself.get((1 + choice, 0), {}), mixed.get((choice, 0), {}))
-            for place, group in enumerate(self.groups):
-                x = by_itself.get((0, group), {})
-                own = by_itself.get((1 + len(labels) + place, group), {})
+            for group, case in self.own_kind.items():
+                x, own = by_itself.get((0, group), {}), by_itself.get((case, group), {})
                 done, own_kind = _harm(x, mixed.get((choice, group), {})), _harm(x, own)
                 is_own = plans[choice].groups[0].congestion == plans[choice].groups[group].congestion
                 excess = [] if is_own else [done[seed] - own_kind[seed] for seed in done.keys() & own_kind.keys()]
@@ -251,11 +251,11 @@ def _competition(loaded: Loaded, found: Vary, plan: Plan) -> Competition | None:
     if found.key != CONGESTION or not groups or "size" in flows[0]:
         return None
     first, others = flows[0], flows[1:]
-    own = [{**first, "congestion": _algorithm(flows[number], plan, number)} for number in groups]
+    own = {number: [{**first, "congestion": _algorithm(flows[number], plan, number)}, *others] for number in groups}
     cases = [[_idle(first), *others]]
     cases += [[{**first, "congestion": value}, *map(_idle, others)] for value in found.values]
-    cases += [[table, *others] for table in own]
-    return Competition(groups, cases)
+    cases += [case for place, case in enumerate(own.values()) if case not in [*own.values()][:place]]
+    return Competition(cases, {number: cases.index(case) for number, case in own.items()})
 
 
 def _idle(table: Mapping[str, Any]) -> dict[str, Any]:
