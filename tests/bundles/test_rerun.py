@@ -91,7 +91,7 @@ def test_a_bundle_without_data_has_no_tables(results, tmp_path):
 def test_several_results_are_rerun_one_after_the_other(results, tmp_path):
     done("bundle", results / "run", results / "quick", "--out", tmp_path / "x.tar")
     printed = done("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
-    assert printed.count("the same, byte for byte") == 2
+    assert printed.count("reproduced, byte for byte") == 2
     assert Dataset.read(tmp_path / "again" / "run").runs[0]["seed"] == 7
     assert (tmp_path / "again" / "quick" / "manifest.json").exists()
     assert "--out" in rejection("bundle", results / "run", results / "quick")
@@ -123,7 +123,7 @@ def test_a_metric_that_differs_is_reported_and_the_status_is_1(results, tmp_path
     path = rewritten(results, tmp_path, with_manifest(scenario=other))
     result = call("rerun", path)
     assert result.exit_code == 1
-    assert "not the same: metrics differ" in result.stdout
+    assert "not reproduced: metrics differ" in result.stdout
     assert "plans the scenario differently: links[0].queue.parameters.limit_packets was 8 and is 4" in result.stdout
     assert result.stdout.count("differs") > 3
 
@@ -182,7 +182,7 @@ def test_captures_are_bundled_but_not_rerun(tmp_path):
     manifest = {"ackclock": "0.1.0", "runs": [{"run": 0}], "capture": {}}
     Dataset(manifest, synthetic.unplanned().parts).write(tmp_path / "captured")
     done("bundle", tmp_path / "captured", "--out", tmp_path / "x.tar")
-    assert "found the result of captures; expected runs" in rejection("rerun", tmp_path / "x.tar")
+    assert "found the result of captures; expected a bundle of runs" in rejection("rerun", tmp_path / "x.tar")
     done("bundle", tmp_path / "never-planned", "--out", tmp_path / "x.tar")
     assert "expected" in rejection("rerun", tmp_path / "x.tar")
 

@@ -19,11 +19,12 @@ def test_a_dumbbell_of_options_is_searched_and_kept(tmp_path):
     asked = (*SMALL, "--require", "utilisation >= 95%", "--vary", "limit=2p..40p")
     first = call(tmp_path, *asked)
     assert first.returncode == 0, first.stderr
-    assert first.stdout.startswith("The smallest setting that meets all needs is network.queue.limit = ")
+    assert first.stdout.startswith("The smallest setting that meets all requirements is network.queue.limit = ")
     assert "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit" in first.stdout
     again = call(tmp_path, *asked, "--json")
     found = json.loads(again.stdout)
-    assert list(found) == ["verdict", "answer", "metrics", "points", "frontier", "runs", "cpu_s", "confirmed"]
+    keys = ["verdict", "answer", "metrics", "points", "frontier", "runs", "cpu_s", "confirmed", "warnings"]
+    assert list(found) == keys
     assert list(found["metrics"]["utilisation"]) == ["mean", "ci95_low", "ci95_high", "n"]
     assert found["verdict"] == "holds"
     assert list(found["answer"]) == ["network.queue.limit"]
@@ -87,7 +88,7 @@ def test_exit_status_4_if_no_setting_meets_the_requirements(tmp_path):
 
 def test_dry_run_prints_the_settings_and_runs_nothing(tmp_path):
     found = call(tmp_path, *SMALL, "--require", "jain >= 0.5", "--candidates", "codel,pie", "--dry-run")
-    assert "network.queue.discipline: codel, pie" in found.stdout
+    assert 'network.queue: { discipline = "codel" }, { discipline = "pie" }' in found.stdout
     assert list(tmp_path.iterdir()) == []
 
 

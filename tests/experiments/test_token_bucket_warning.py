@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import ackclock as ac
 from ackclock.cli.program import application
-from ackclock.experiments import plan_warnings
+from ackclock.experiments import guards
 
 POLICED = """
 duration = "6s"
@@ -32,14 +32,14 @@ def goodput_bps(loaded) -> float:
 @pytest.mark.parametrize("values", MENDS)
 def test_what_mends_it_is_not_warned_of_and_gives_the_rate(values):
     loaded = ac.loads(POLICED).with_(values)
-    assert plan_warnings.token_bucket_doubt(loaded.plan()) is None
+    assert guards.token_bucket_doubt(loaded.plan()) is None
     assert goodput_bps(loaded) > 0.9 * 8e6
 
 
 @pytest.mark.parametrize("values", DOES_NOT)
 def test_what_is_warned_of_gives_a_fraction(values):
     loaded = ac.loads(POLICED).with_(values)
-    assert "access_rate" in (plan_warnings.token_bucket_doubt(loaded.plan()) or "")
+    assert "access_rate" in (guards.token_bucket_doubt(loaded.plan()) or "")
     assert goodput_bps(loaded) < 0.5 * 8e6
 
 
@@ -47,5 +47,5 @@ def test_run_prints_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policed.toml").write_text(POLICED)
     done = CliRunner().invoke(application, ["run", "policed.toml", "--seed", "1", "--no-report"])
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning")]
-    assert line.startswith("warning: policed: the tbf of bottleneck has room for fewer than three packets")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Warning")]
+    assert line.startswith("Warning: The tbf of bottleneck has room for fewer than three packets")

@@ -25,6 +25,15 @@ def test_it_has_the_requested_network_and_flows():
     assert plan.groups[0].congestion.parameters["beta"] == 0.8
 
 
+@pytest.mark.parametrize(
+    ("discipline", "limit"),
+    [("fq_codel", {"limit_packets": 10_240}), ("bfifo", {"limit_bytes": 40_000}), ("pfifo", {"limit_packets": 26})],
+)
+def test_a_qdisc_has_its_default_limit_or_one_bandwidth_delay_product(discipline, limit):
+    parameters = ac.scenario(**REQUESTED, discipline=discipline).plan().bottleneck_link.queue.parameters
+    assert limit.items() <= parameters.items()
+
+
 def test_it_is_the_scenario_of_find():
     network = {"rate": "8Mbit", "rtt": "40ms", "discipline": None}
     text, _ = find._scenario_text(None, {**network, "flows": 3})

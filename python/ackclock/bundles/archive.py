@@ -249,7 +249,7 @@ def _kind(header: bytes) -> str:
     if not header:
         return "an empty file"
     kinds = {b"PK\3\4": "a zip archive", b"\x1f\x8b": "a gzip file", b"\x28\xb5\x2f\xfd": "a zstd file"}
-    return next((kind for magic, kind in kinds.items() if header.startswith(magic)), "something else")
+    return next((kind for magic, kind in kinds.items() if header.startswith(magic)), "no tar archive")
 
 
 def _damaged(path: Path, what: str) -> InputError:

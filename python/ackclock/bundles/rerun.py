@@ -134,7 +134,7 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
 
 def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
     found = opened[0].kind.value if opened else "no results"
-    return InputError(f"{readable(path)}: found {found}; expected runs, sweeps or comparisons, to run them again")
+    return InputError(f"{readable(path)}: found {found}; expected a bundle of runs, sweeps or comparisons")
 
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:

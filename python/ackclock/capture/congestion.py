@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ackclock import _core
+
+if TYPE_CHECKING:
+    from ackclock.algorithms import AlgorithmSpec
 
 Ranking: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -62,3 +66,26 @@ def second(ranking: Ranking | None) -> Mapping[str, Any] | None:
     """Return the next most probable CCA after `word`, with its probability, if it is worth a mention."""
     others = [one for one in ranking or () if one["name"] not in (UNKNOWN, word(ranking))]
     return others[0] if others and others[0]["probability"] >= MIN_SECOND else None
+
+
+def candidates() -> str:
+    """Return the content of `CANDIDATES`: the CCAs with the default parameters of their specs, a line each."""
+    from ackclock import algorithms
+
+    specs = [algorithms.spec("congestion", name) for name in _core.CONGESTION_CONTROLS]
+    defaults = {algorithms.spec("stack", name).congestion for name in algorithms.names("stack")}
+    lines = (
+        json.dumps({**_candidate(spec), "deployed": _is_in_kernel(spec) or spec.name in defaults}) for spec in specs
+    )
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def _candidate(spec: AlgorithmSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "parameters": {spec.key(name): value for name, value in spec.complete({}).items()},
+    }
+
+
+def _is_in_kernel(spec: AlgorithmSpec) -> bool:
+    return spec.linux is not None and not spec.linux.ours

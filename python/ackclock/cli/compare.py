@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ackclock.cli import options
+from ackclock.cli import completion, options
 from ackclock.cli.command import Command
+from ackclock.errors import InputError
+from ackclock.system import signals
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
@@ -18,23 +20,94 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @options.scenario
-@options.experiment(engine=None)
-@options.out("Folder of the result (default: results/SCENARIO-compare).")
+@click.option(
+    "--try",
+    "choices",
+    metavar="NAME[,NAME]",
+    shell_complete=completion.list_of(completion.queues, completion.congestion),
+    help="Congestion control algorithms (of the first flows), qdiscs, TCP stacks, or KEY=VALUE,VALUE, to compare.",
+)
+@options.experiment
+@options.out("Folder of the result (default: results/SCENARIO-compare, with --try also -KEY-…).")
+@options.restart
 @options.as_json
 @options.dry_run
 @options.perturb
 @options.report
 @options.jobs
 @options.collected
-def compare(chosen: Options, *, scenario: Path, as_json: bool, dry_run: bool) -> None:
-    """Run a scenario with several engines; print their metrics side by side with differences and intervals.
+def compare(
+    chosen: Options, *, scenario: Path, choices: str | None, restart: bool, as_json: bool, dry_run: bool
+) -> None:
+    """Compare choices, or engines, in one scenario: their metrics side by side, with differences and intervals.
 
-    An engine that does not support the scenario has "–" in its column; the reasons follow the table.
+    With --try, each choice runs with the same seeds, and the differences to the first are means over pairs of runs. For
+    congestion control algorithms beside other groups of flows, the harm to each other follows (Ware et al., HotNets
+    2019).
+
+    With several engines, one that does not support the scenario has "–" in its column; the reasons follow the table.
 
     Examples:
+        ackclock compare scenarios/dumbbell.toml --try cubic,bbr,vegas
+        ackclock compare scenarios/dumbbell.toml --try pfifo,codel,fq_codel --repeats 10
+        ackclock compare scenarios/dumbbell.toml --try limit=0.1bdp,1bdp
         ackclock compare scenarios/dumbbell.toml --engine packet,fluid
-        ackclock compare scenarios/pendulum.toml --engine packet,theory --repeats 20
     """
+    from ackclock.cli import run_jobs
+
+    names = run_jobs.engine_names(chosen.engine)
+    if choices is None:
+        if restart:
+            raise InputError("--restart: found no --try; expected it with --try, whose runs are kept")
+        _compare_engines(chosen, scenario, names, as_json, dry_run)
+    elif len(names) > 1:
+        raise InputError(f"--engine: found {chosen.engine} with --try; expected one engine")
+    else:
+        _compare_choices(chosen, scenario, choices, restart, as_json, dry_run)
+
+
+def _compare_choices(chosen: Options, scenario: Path, typed: str, restart: bool, as_json: bool, dry_run: bool) -> None:
+    from ackclock.cli import run_jobs
+    from ackclock.cli.report import write_report
+    from ackclock.cli.terminal import output
+    from ackclock.cli.terminal.comparison import print_choices
+    from ackclock.experiments import choices
+    from ackclock.input.source import named
+    from ackclock.scenario.points import short_labels
+
+    loaded = run_jobs.load_scenario(scenario, chosen)
+    found = choices.choices(typed, loaded)
+    seeds = run_jobs.seeds(chosen)
+    name = choices.folder_name(Path(named(scenario)).stem, loaded, found, chosen.engine, seeds)
+    folder = chosen.out or Path("results") / name
+    job = choices.prepare(loaded, found, chosen.engine, out=folder, seeds=seeds, perturb=chosen.perturb)
+    job = job.with_options(jobs=chosen.jobs, command=chosen.command, restart=restart)
+    labels = short_labels(found.values)
+    if dry_run:
+        expected = job.forecast()
+        planned = {"key": found.key, "choices": labels, "engine": chosen.engine, "forecast": expected.as_dict()}
+        click.echo(json.dumps(planned) if as_json else f"{found.key}: {', '.join(labels)}\n{expected}")
+        run_jobs.warn_shortage(expected, folder)
+        return
+    if chosen.module:
+        run_jobs.check_module(job.main.checked_plans(), chosen.module)
+    with (
+        signals.exit_message(f"interrupted; finished runs are kept in {folder}: the same command resumes"),
+        run_jobs.module_loaded(job.main.loaded.point(0).plan, chosen.engine),
+        output.progress(f"{folder.name}: {', '.join(labels)}") as report_progress,
+    ):
+        result = job.perform(report_progress)
+    choices.write(result, folder)
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), allow_nan=False))
+    else:
+        print_choices(result)
+    click.echo(f"wrote {folder}", err=as_json)
+    if chosen.report:
+        click.echo(f"wrote {write_report([folder], None)}", err=as_json)
+
+
+def _compare_engines(chosen: Options, scenario: Path, names: list[str], as_json: bool, dry_run: bool) -> None:
     from ackclock import engines
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal.comparison import print_comparison
@@ -44,7 +117,7 @@ def compare(chosen: Options, *, scenario: Path, as_json: bool, dry_run: bool) ->
 
     seeds = run_jobs.seeds(chosen)
     plan = run_jobs.load_scenario(scenario, chosen).plan()
-    names = run_jobs.engine_names(chosen.engine)
+    comparison.check_engines(names)
     folder = chosen.out or Path("results") / f"{Path(named(scenario)).stem}-compare"
     runs = plan if seeds is None else replace(plan, seeds=seeds)
     supported = [name for name in names if not engines.unsupported(engines.engine(name), plan)]

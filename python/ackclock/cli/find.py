@@ -47,7 +47,7 @@ UNNAMED = "question"
     "--candidates",
     metavar="NAME[,NAME]",
     shell_complete=completion.list_of(completion.queues, completion.congestion),
-    help="Queue disciplines (AQMs), or congestion control algorithms, to compare.",
+    help="Qdiscs and AQMs, each with its own limit, congestion control algorithms, or TCP stacks, to compare.",
 )
 @click.option("--smallest", is_flag=True, help="The smallest value of the first range that meets all requirements.")
 @click.option("--largest", is_flag=True, help="The largest such value.")
@@ -70,7 +70,7 @@ UNNAMED = "question"
     "--discipline",
     metavar="NAME",
     shell_complete=completion.one_of(completion.queues),
-    help="Queue discipline (default: pfifo, 1bdp).",
+    help="Queue discipline, with its default limit (default: pfifo, 1bdp).",
 )
 @click.option("--duration", metavar="TIME", help="Duration of a run (default: 40s, of which 10s are warm-up).")
 @click.option(
@@ -217,7 +217,7 @@ def _question(
 
     require, vary, names, best = typed
     loaded = run_jobs.apply_options(lambda: planning.loads(*text), chosen)
-    axes = [*map(candidates.vary, vary), *([candidates.tried(names)] if names else [])]
+    axes = candidates.axes(vary, names, loaded.source.toml())
     return question(
         loaded, axes, [*map(criteria.parse_constraint, require)], [*map(criteria.parse_objective, best)], **more
     )

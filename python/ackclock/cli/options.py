@@ -47,15 +47,13 @@ captures: Decorator = paths(
 )
 
 
-def engines(default: str | None = "packet") -> Decorator:
-    """Declare `--engine`; without a default it is required."""
-    return click.option(
-        "--engine",
-        metavar="NAME[,NAME]",
-        **({"required": True} if default is None else {"default": default}),
-        shell_complete=completion.list_of(completion.engines),
-        help=f"Engines to run: {', '.join(completion.engines())}; differences are relative to the first.",
-    )
+engines: Decorator = click.option(
+    "--engine",
+    metavar="NAME[,NAME]",
+    default="packet",
+    shell_complete=completion.list_of(completion.engines),
+    help=f"Engines to run: {', '.join(completion.engines())}; differences are relative to the first.",
+)
 
 
 kernel: Decorator = click.option(
@@ -127,6 +125,7 @@ best: Decorator = click.option(
     shell_complete=completion.objective,
     help="An objective, min: or max:; several give the Pareto frontier.",
 )
+restart: Decorator = click.option("--restart", is_flag=True, help="Discard the runs in the folder and start over.")
 
 
 def _all(*decorators: Decorator) -> Decorator:
@@ -144,9 +143,8 @@ def _all(*decorators: Decorator) -> Decorator:
 parallel = _all(jobs, scheduler, cluster)
 
 
-def experiment(*, engine: str | None = "packet") -> Decorator:
-    """Declare the options of `run`, `sweep` and `compare` that say what is run; `engine` is the default engine."""
-    return _all(engines(engine), kernel, ssh_config, module, settings, seed, repeats)
+#: Options of `run`, `sweep` and `compare` that define what is run.
+experiment = _all(engines, kernel, ssh_config, module, settings, seed, repeats)
 
 
 def collected(command: Callable[..., None]) -> Callable[..., None]:

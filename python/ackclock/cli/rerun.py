@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ackclock.bundles.rerun import Outcome
 
 
+#: A metric's verdict in words.
+VERDICTS = {"equal": "equal", "within": "within the interval", "differs": "differs"}
+
+
 @click.command(cls=Command)
 @click.argument("file", cls=Argument, metavar="FILE", type=FILE, help="A bundle, as `ackclock bundle` writes it.")
 @options.out("Keep the new results in this folder (default: they are compared and discarded).")
@@ -27,8 +31,9 @@ if TYPE_CHECKING:
 def rerun(*, file: Path, out: Path | None, as_json: bool, kernel: str | None, jobs: int | None) -> None:
     """Rerun a bundle and compare the results: byte for byte, or else by their metrics.
 
-    A metric is the same if the 95 % interval of the difference of the means contains zero. The exit status is 1 if any
-    metric differs, and 2 for a file that is damaged or not a bundle. Nothing in the bundle is executed.
+    A metric that is not equal is within the interval if the 95 % interval of the difference of the means contains zero;
+    else it differs. The exit status is 1 if any metric differs, and 2 for a file that is damaged or not a bundle.
+    Nothing in the bundle is executed.
 
     Examples:
         ackclock rerun dumbbell-packet.bundle.tar
@@ -62,11 +67,11 @@ def _print_outcome(outcome: Outcome) -> None:
 
     files = "1 file" if outcome.files == 1 else f"{outcome.files} files"
     verdicts = {
-        verdict.EQUAL: "not the same bytes, but every metric is the same",
-        verdict.WITHIN: "not the same; no metric differs significantly",
-        verdict.DIFFERS: "not the same: metrics differ",
+        verdict.EQUAL: "other files, but every metric is equal",
+        verdict.WITHIN: "other files, but no metric differs significantly",
+        verdict.DIFFERS: "not reproduced: metrics differ",
     }
-    summary = f"the same, byte for byte ({files})" if outcome.same_bytes else verdicts[outcome.verdict]
+    summary = f"reproduced, byte for byte ({files})" if outcome.same_bytes else verdicts[outcome.verdict]
     console = Console(emoji=False, highlight=False)
     console.print(Text(f"{outcome.name}: {summary}"), soft_wrap=True)
     for note in outcome.notes:
@@ -76,10 +81,11 @@ def _print_outcome(outcome: Outcome) -> None:
 
 
 def _metrics_table(outcome: Outcome) -> Table:
+    from ackclock.cli.terminal import output
     from ackclock.figures import numbers
     from ackclock.metrics import METRICS
 
-    table = _table("metric", "bundle", "rerun", "verdict")
+    table = output.table("metric", "in the bundle", "rerun", "verdict")
     for metric in outcome.metrics:
         known = METRICS[metric.name]
         label = f"{known.label} ({metric.where})" if metric.where else known.label
@@ -87,29 +93,23 @@ def _metrics_table(outcome: Outcome) -> Table:
             numbers.NOTHING if value is None else numbers.value(value, known.unit)
             for value in (metric.given, metric.rerun)
         ]
-        table.add_row(label, *values, metric.verdict)
+        table.add_row(label, *values, VERDICTS[metric.verdict])
     return table
 
 
 def _points_table(outcome: Outcome) -> Table:
     """Return, for each of a sweep's metrics, the number of points with each verdict."""
+    from ackclock import repr_format
     from ackclock.bundles import verdict
+    from ackclock.cli.terminal import output
     from ackclock.metrics import METRICS
 
     verdicts = (verdict.EQUAL, verdict.WITHIN, verdict.DIFFERS)
     counts: dict[str, Counter[str]] = {}
     for metric in outcome.metrics:
         counts.setdefault(metric.name, Counter())[metric.verdict] += 1
-    table = _table("metric", *(f"{word} at" for word in verdicts))
+    table = output.table("metric", *(VERDICTS[word] for word in verdicts))
     for name, count in counts.items():
-        table.add_row(METRICS[name].label, *(f"{count[word]} points" if count[word] else "" for word in verdicts))
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    from rich.table import Table
-
-    table = Table(first, box=None, pad_edge=False, header_style="bold")
-    for heading in others:
-        table.add_column(heading, justify="right")
+        texts = (repr_format.counted(count[word], "point") if count[word] else "" for word in verdicts)
+        table.add_row(METRICS[name].label, *texts)
     return table

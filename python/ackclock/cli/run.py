@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @options.paths("scenarios", "SCENARIO...", FILE, "Scenario files (TOML); - is standard input.")
-@options.experiment()
+@options.experiment
 @options.out("Folder of the result (default: results/SCENARIO-ENGINE).")
 @options.as_json
 @click.option(
@@ -53,8 +53,6 @@ def run(chosen: Options, *, scenarios: Sequence[Path], as_json: bool, dry_run: b
         run_jobs.preflight(plans, names)
         return
     made = run_jobs.prepare(scenarios, plans, chosen)
-    for line in dict.fromkeys(line for job in made for line in job.warnings()):
-        click.echo(f"warning: {line}", err=True)
     for job in made:
         _run_job(job, as_json)
 
@@ -62,7 +60,7 @@ def run(chosen: Options, *, scenarios: Sequence[Path], as_json: bool, dry_run: b
 def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, as_json: bool) -> None:
     """Print the plans, and their cost to standard error; as JSON, a line for each result with both."""
     from ackclock.cli import run_jobs
-    from ackclock.experiments import pilot
+    from ackclock.experiments import guards, pilot
 
     pairs = [(plan, name) for plan in plans for name in names]
     if as_json:
@@ -74,21 +72,23 @@ def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, a
         click.echo(plan.to_json())
     expected = pilot.of_runs(pairs, chosen.jobs, report=chosen.report)
     click.echo(str(expected), err=True)
+    settings = [guards.Setting(plan.name if len(plans) > 1 else "", plan, name) for plan, name in pairs]
+    for sentence in guards.warnings(settings, perturbed=chosen.perturb):
+        click.echo(f"warning: {sentence}", err=True)
     run_jobs.warn_shortage(expected, chosen.out)
 
 
 def _run_job(job: Job, as_json: bool) -> None:
-    from ackclock.cli.terminal import result
-    from ackclock.cli.terminal.output import progress
-    from ackclock.figures import summary_text
-    from ackclock.metrics import runs
+    from ackclock.cli.terminal import output, result
 
-    with progress(job.title) as report:
+    with output.progress(job.title) as report:
         data = job.run(report)
-    metrics = data.metrics() | {"warnings": summary_text.starvation(runs(data))}
+    metrics = data.metrics()
+    warnings = job.warnings([run["metrics"] for run in metrics["runs"]])
     if as_json:
-        click.echo(json.dumps(metrics, allow_nan=False))
+        click.echo(json.dumps({**metrics, "warnings": warnings}, allow_nan=False))
     else:
         result.print_result(data, metrics)
+        output.print_warnings(warnings)
     for path in job.outputs():
         click.echo(f"wrote {path}", err=as_json)

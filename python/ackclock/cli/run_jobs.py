@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -72,12 +72,12 @@ class Job:
         """The progress bar's title."""
         return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
 
-    def warnings(self) -> Iterator[str]:
-        """Yield why the result of such a plan may be doubtful, a line each."""
-        from ackclock.experiments import plan_warnings
+    def warnings(self, rows: Sequence[Mapping[str, Any]] = ()) -> list[str]:
+        """Return why the result may mislead, in sentences; `rows` are the metrics of its runs, if they were made."""
+        from ackclock.experiments import guards
 
-        for why in plan_warnings.warnings(self.plan, self.engine, is_perturbed=self.options.perturb):
-            yield f"{self.plan.name}: {why}"
+        setting = guards.Setting("", self.plan, self.engine, rows)
+        return guards.warnings([setting], perturbed=self.options.perturb)
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Run the plan and write the folder, completely or not at all; return the dataset."""

@@ -60,7 +60,7 @@ class Selection(NamedTuple):
     type=FILE,
     help="Scenario file with a table [sweep]; - is standard input.",
 )
-@options.experiment()
+@options.experiment
 @options.out("Folder of the result (default: results/SCENARIO-ENGINE-sweep).")
 @options.metrics("Compute only these metrics (default: all).")
 @options.where
@@ -73,7 +73,7 @@ class Selection(NamedTuple):
 @options.require
 @options.best
 @click.option("--samples", is_flag=True, help="Keep samples and events of every run.")
-@click.option("--restart", is_flag=True, help="Discard the sweep in the folder and start over.")
+@options.restart
 @options.as_json
 @options.dry_run
 @options.perturb
@@ -198,7 +198,7 @@ def _print_plan(job: Job, as_json: bool) -> None:
 def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> None:
     from ackclock.cli import run_jobs
     from ackclock.cli.report import write_report
-    from ackclock.cli.terminal.output import progress
+    from ackclock.cli.terminal.output import print_warnings, progress
     from ackclock.cli.terminal.settings import print_sweep
     from ackclock.dataset.manifests import POINTS
 
@@ -211,10 +211,13 @@ def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> No
     ):
         done = job.perform(report_progress)
     grid = _judge(job, done, criteria) if any(criteria) else None
+    warnings = job.warnings(done)
     if as_json:
-        click.echo(json.dumps({**done.as_dict(), **(grid.as_dict() if grid else {})}, allow_nan=False))
+        found = {**done.as_dict(), **(grid.as_dict() if grid else {}), "warnings": warnings}
+        click.echo(json.dumps(found, allow_nan=False))
     else:
         print_sweep(done, grid, criteria.metrics)
+        print_warnings(warnings)
     click.echo(f"wrote {done.folder / POINTS}", err=as_json)
     if report and done.axes:
         click.echo(f"wrote {write_report([done.folder], None)}", err=as_json)

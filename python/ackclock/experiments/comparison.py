@@ -19,13 +19,14 @@ from ackclock.dataset import Dataset, folders, lazy_frame, manifests, result_kin
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Engine, Progress, circumstances, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
-from ackclock.experiments import runner
+from ackclock.experiments import guards, runner
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import PHASE
 from ackclock.metrics.summary import student_quantile
+from ackclock.plan import Plan
 from ackclock.scenario.builder import Accepted, taken
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Comparison:
     data: Mapping[str, Dataset]
     unsupported: Mapping[str, tuple[Unsupported, ...]]
     exact: frozenset[str]
+    plan: Plan | None = None
 
     @property
     def engines(self) -> list[str]:
@@ -101,6 +103,14 @@ class Comparison:
         kinds = {name: pl.List(pl.Float64) if metric.per_flow else pl.Float64 for name, metric in METRICS.items()}
         return pl.DataFrame(rows, schema={"engine": pl.String, "seed": pl.Int64, **kinds})
 
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Why the results may mislead, in sentences."""
+        if self.plan is None:
+            return []
+        settings = [guards.Setting(name, self.plan, name, rows) for name, rows in self.values.items()]
+        return guards.warnings(settings, perturbed=any(PHASE in data.manifest for data in self.data.values()))
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what `ackclock compare --json` prints; `phase` is there if perturbed runs were made."""
         twins = {engine: data.manifest[PHASE] for engine, data in self.data.items() if PHASE in data.manifest}
@@ -113,6 +123,7 @@ class Comparison:
                 for (name,), rows in self.table.group_by("metric", maintain_order=True)
             },
             **({PHASE: twins} if twins else {}),
+            "warnings": self.warnings,
         }
 
     def _rows(self, name: str) -> list[tuple[Any, ...]]:
@@ -176,7 +187,7 @@ def compare(
         TypeError: an argument of another type.
     """
     complete = runner.planned(plan, seeds)
-    chosen = _engines(engines)
+    chosen = check_engines(engines)
     refused = {
         name: tuple(found) for name, engine in chosen.items() if (found := offered.unsupported(engine, complete))
     }
@@ -190,13 +201,16 @@ def compare(
     for number, name in enumerate(able):
         own = replace(complete, seeds=complete.seeds[:1]) if name in exact else complete
         data[name] = runner.run(own, name, jobs=jobs, progress=_part(progress, number, len(able)), command=command)
-    return Comparison(complete.name, data, refused, exact)
+    return Comparison(complete.name, data, refused, exact, complete)
 
 
-def _engines(names: Sequence[str]) -> dict[str, Engine]:
+def check_engines(names: Sequence[str]) -> dict[str, Engine]:
+    """Return the engines by name. Raises `InputError` for unknown ones, and for fewer than two."""
     chosen = {name: offered.engine(name) for name in names}
     if len(chosen) < 2:
-        raise InputError(f"engine: found {', '.join(chosen) or 'nothing'}; expected two engines or more")
+        raise InputError(
+            f"engine: found {', '.join(chosen) or 'nothing'}; expected two engines or more, or choices (--try)"
+        )
     return chosen
 
 

@@ -61,6 +61,14 @@ class Forecast:
         """For JSON."""
         return asdict(self)
 
+    def plus(self, other: Forecast) -> Forecast:
+        """Return the estimate of both, one after the other."""
+        sums = [
+            None if one is None or two is None else one + two
+            for one, two in ((self.cpu_s, other.cpu_s), (self.wall_s, other.wall_s), (self.bytes, other.bytes))
+        ]
+        return Forecast(self.runs + other.runs, max(self.jobs, other.jobs), *sums)
+
     def shortage(self, folder: Path) -> str | None:
         """Return a sentence if the disk of `folder` has too little room."""
         try:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ackclock import algorithms
 from ackclock.errors import InputError
 from ackclock.input import arguments, units
 from ackclock.plan import Plan
@@ -22,6 +23,9 @@ from ackclock.scenario.planning import Loaded
 Accepted: TypeAlias = Plan | Loaded | Path | str | Mapping[str, Any]
 
 EXPECTED = "a scenario: a path, TOML, a mapping, a plan, or what ackclock.load and ackclock.scenario give"
+
+#: Limit of a qdisc whose spec has no default.
+LIMIT = "1bdp"
 
 #: The share of a run that is not measured.
 WARMUP = 1 / 4
@@ -39,13 +43,14 @@ def content(
     flows: object = 1,
     congestion: object = "cubic",
     discipline: object = "pfifo",
-    limit: object = "1bdp",
+    limit: object = None,
     duration: object = "40s",
 ) -> dict[str, Any]:
     """The scenario's values, written as in a file. Raises `units.UnitError` for what is no duration."""
     warmup_s = WARMUP * units.time_s(duration)
     jitter_s = min(JITTER_S, warmup_s)
-    queue = {"discipline": discipline, "limit": limit}
+    size = _default_limit(discipline) if limit is None else limit
+    queue = {"discipline": discipline, **({} if size is None else {"limit": size})}
     start = {"every": _seconds(APART * jitter_s), "jitter": _seconds(jitter_s)}
     return {
         "duration": duration,
@@ -53,6 +58,12 @@ def content(
         "network": {"topology": "dumbbell", "rate": rate, "rtt": rtt, "queue": queue},
         "flows": [{"count": flows, "congestion": congestion, "start": start}],
     }
+
+
+def _default_limit(discipline: object) -> str | None:
+    """Return the limit of a qdisc that has no default of its own; None for one that has."""
+    known = discipline in algorithms.names("queue")
+    return None if known and not algorithms.spec("queue", str(discipline)).parameters["limit"].required else LIMIT
 
 
 def _seconds(time_s: float) -> str:
@@ -66,7 +77,7 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
     flows: int = 1,
     congestion: str | Mapping[str, Any] = "cubic",
     discipline: str = "pfifo",
-    limit: str = "1bdp",
+    limit: str | None = None,
     duration: str = "40s",
     repeats: int = 1,
     name: str | None = None,
@@ -84,7 +95,7 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
         flows: their number.
         congestion: their congestion control, by name or with parameters: `{"kind": "cubic", "beta": 0.8}`.
         discipline: the bottleneck's queue discipline.
-        limit: its size: "1bdp", "100p", "64KB".
+        limit: its size: "1bdp", "100p", "64KB"; by default that of the discipline's spec, else "1bdp".
         duration: length of a run.
         repeats: number of runs, with the seeds 1, 2, 3 …
         name: a title.
@@ -102,8 +113,8 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
         "flows": flows,
         "congestion": congestion,
         "discipline": discipline,
-        "limit": limit,
         "duration": duration,
+        **({} if limit is None else {"limit": limit}),
     }
     try:
         values = content(**overrides.plain(given, ""))

@@ -40,6 +40,14 @@ def rewritten(source: Source, values: Mapping[str, Any], option: str = "with_") 
     return _complete(overlay(source, content, placed))
 
 
+def swept(source: Source, key: str, values: Sequence[Any], option: str) -> Overlay:
+    """The scenario with a sweep of one key over values. Raises `InputError` for a scenario that has a sweep."""
+    content = source.toml()
+    if "sweep" in content:
+        raise InputError(f"{source.name}: found a table [sweep]; expected one scenario, whose values {option} gives")
+    return _complete(overlay(source, content, [(("sweep",), plain({key: values}, option), option)]))
+
+
 def without_file(content: Mapping[str, Any], name: str) -> Overlay:
     """Values that are in no file; mistakes are told of `name` and a key. Raises `TypeError`."""
     return _complete(overlay(Source(name, ""), {}, [((), plain(content, ""), name)]))

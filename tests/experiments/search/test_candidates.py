@@ -52,9 +52,23 @@ def test_an_invalid_range_is_reported_in_one_line(text):
 
 
 def test_bare_names_are_aqms_or_ccas():
-    assert tried("pfifo,codel").key == "network.queue.discipline"
-    assert tried("cubic, bbr").key == "flows[0].congestion"
-    with pytest.raises(InputError, match="not both"):
-        tried("codel,cubic")
+    assert tried("pfifo,codel", {}).key == "network.queue"
+    assert tried("cubic, bbr", {}).key == "flows[0].congestion"
+    assert tried("linux,freebsd", {}).key == "tcp.stack"
+    with pytest.raises(InputError, match="not a mixture"):
+        tried("codel,cubic", {})
     with pytest.raises(InputError, match='expected "codel"'):
-        tried("codl")
+        tried("codl", {})
+    with pytest.raises(InputError, match="as `ackclock show` lists them$"):
+        tried("xyz", {})
+
+
+def test_a_qdisc_has_its_own_limit_unless_the_scenario_gives_one_for_it():
+    own = {"discipline": "red", "limit": "1bdp", "ecn": True}
+    assert tried("red,codel,pfifo", {"network": {"queue": own}}).values == (
+        own,
+        {"discipline": "codel"},
+        {"discipline": "pfifo", "limit": "1bdp"},  # it has no default
+    )
+    varied = tried("red,codel,pfifo", {"network": {"queue": own}}, limits=False)
+    assert varied.values == ({"discipline": "red", "ecn": True}, {"discipline": "codel"}, {"discipline": "pfifo"})

@@ -128,7 +128,9 @@ def test_damaged_and_unfinished_shards_are_rejected(made, tmp_path):
 
 def test_another_sweep_in_the_folder_is_not_changed(made, tmp_path):
     shutil.copytree(made / "two", tmp_path / "out")
-    with pytest.raises(ac.InputError, match=r"out: found a sweep that differs in its shard; expected another folder"):
+    with pytest.raises(
+        ac.InputError, match=r"out: found an earlier sweep, which differs in: shard; expected another folder"
+    ):
         merge([made / "one", made / "two"], tmp_path / "out")
     assert pl.read_parquet(tmp_path / "out/points.parquet").height == 4
 

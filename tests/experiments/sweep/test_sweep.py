@@ -216,11 +216,11 @@ def test_a_finished_sweep_is_not_repeated(place, uninterrupted):
 REJECTED = {
     "another scenario": (
         {"text": SCENARIO.replace("8p", "9p")},
-        "found a sweep that differs in its scenario; expected",
+        "found an earlier sweep, which differs in: scenario; expected",
     ),
-    "other seeds": ({"seeds": [1, 2]}, "found a sweep that differs in its seeds; expected"),
-    "other metrics": ({"metrics": ["jain"]}, "found a sweep that differs in its metrics; expected"),
-    "samples": ({"samples": True}, "found a sweep that differs in its samples; expected"),
+    "other seeds": ({"seeds": [1, 2]}, "found an earlier sweep, which differs in: seeds; expected"),
+    "other metrics": ({"metrics": ["jain"]}, "found an earlier sweep, which differs in: metrics; expected"),
+    "samples": ({"samples": True}, "found an earlier sweep, which differs in: samples; expected"),
 }
 
 

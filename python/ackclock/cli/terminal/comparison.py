@@ -1,18 +1,23 @@
-"""The table of `ackclock compare`."""
+"""The tables of `ackclock compare`: of engines, and of choices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from ackclock import repr_format
 from ackclock.cli.terminal import output
+from ackclock.experiments.choices import Choices, Harm, excludes_zero
 from ackclock.experiments.comparison import Comparison
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import METRICS, main
+from ackclock.metrics import METRICS, Summary, main
 from ackclock.metrics.protocols import PHASE
+
+#: The mark of a difference whose interval excludes 0, and what it means.
+MARK, MARKED = "*", "* the 95 % interval of the difference excludes 0"
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -28,6 +33,7 @@ def print_comparison(comparison: Comparison) -> None:
     for reasons in comparison.unsupported.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)
+    output.print_warnings(comparison.warnings)
 
 
 def _table_by_metric(comparison: Comparison, metrics: Mapping[str, Any]) -> Table:
@@ -84,3 +90,80 @@ def _difference(row: Mapping[str, Any], unit: str) -> str:
     if difference is None or low is None:
         return numbers.signed(difference, unit)
     return numbers.signed(difference, unit, difference - low)
+
+
+def print_choices(result: Choices) -> None:
+    """Print the main metrics, a column for each choice; the paired differences to the first; the harm to others."""
+    console = output.console()
+    sweep, baseline = result.sweep, result.labels[0]
+    console.print(Text(sweep.name, style="bold"))
+    runs = repr_format.counted(max(point["n"] for point in sweep.points), "run")
+    choices = repr_format.counted(len(result.labels), "choice")
+    console.print(Text(f"{sweep.engine} engine, {choices} of {result.key}, {runs} each, with the same seeds"))
+    if result.limits:
+        console.print(Text(result.limits))
+    rows = {name: result.metrics[name] for name in main("table") if name in result.metrics}
+    _print_columns(result.labels, lambda labels: _means(rows, labels))
+    console.print(Text(f"Differences to {baseline}: means over pairs of runs with the same seed"))
+    _print_columns(result.labels[1:], lambda labels: _differences(rows, labels))
+    if result.harm:
+        console.print(Text("Harm: the share of its goodput alone that a group loses to another (Ware et al. 2019)"))
+        console.print(_harm_table(result.harm))
+    elif result.harm_unknown:
+        console.print(Text(f"Harm to other flows is not reported: {result.harm_unknown}"))
+    if any(point["n"] < 2 for point in sweep.points):
+        console.print("One run has no interval; --repeats 5 makes five.")
+    else:
+        console.print(MARKED)
+    for line in summary_text.phase_sentences(sweep):
+        console.print(line)
+    output.print_warnings(result.warnings)
+
+
+def _print_columns(labels: Sequence[str], table: Callable[[Sequence[str]], Table]) -> None:
+    """Print a table in as many parts as its columns need."""
+    console = output.console()
+    while labels:
+        part = output.fitting(console, labels, table)
+        console.print(table(part))
+        labels = labels[len(part) :]
+
+
+def _means(metrics: Mapping[str, Any], labels: Sequence[str]) -> Table:
+    table = output.table("metric", *map(Text, labels))
+    for name, row in metrics.items():
+        table.add_row(_short(name), *(output.estimate(row[label], METRICS[name].unit) for label in labels))
+    return table
+
+
+def _differences(metrics: Mapping[str, Any], labels: Sequence[str]) -> Table:
+    table = output.table("metric", *map(Text, labels))
+    for name, row in metrics.items():
+        unit = METRICS[name].unit
+        cells = (_marked(_difference(row[label], unit), row[label]["differs"]) for label in labels)
+        table.add_row(_short(name), *cells)
+    return table
+
+
+def _short(name: str) -> str:
+    return METRICS[name].short or METRICS[name].label
+
+
+def _marked(text: str, differs: bool | None) -> str:
+    return f"{text} {MARK if differs else ' '}"
+
+
+def _harm_table(harm: Sequence[Harm]) -> Table:
+    table = output.table("choice", "group", "harm to it", "more than its own kind does", "harm by the others", left=2)
+    for each in harm:
+        more = "(its own kind)"
+        if each.excess.n:
+            difference = each.excess.as_dict()
+            row = {"difference": difference["mean"], "difference_low": difference["ci95_low"]}
+            more = _marked(_difference(row, "share"), excludes_zero(each.excess))
+        table.add_row(Text(each.choice), Text(each.group), _share(each.done), more, _share(each.suffered))
+    return table
+
+
+def _share(summary: Summary) -> str:
+    return output.estimate(summary.as_dict(), "share")

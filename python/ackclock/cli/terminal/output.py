@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ackclock.engines.engine import no_progress
 from ackclock.figures import numbers
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Shorter work gets no progress bar, in seconds.
 MIN_S = 1.0
+
+T = TypeVar("T")
 
 
 def console(*, err: bool = False, markup: bool = True) -> Console:
@@ -37,6 +40,21 @@ def table(*headings: Any, left: int = 1, no_wrap: bool = False, **options: Any) 
 def estimate(summary: Mapping[str, Any], unit: str) -> str:
     """Return the mean of a metric with half its interval, if there is one: `94.1 ± 0.2 Mb/s`."""
     return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print what may be misleading about a result, under it (`experiments.guards`)."""
+    for sentence in warnings:
+        console().print(Text(f"Warning: {sentence}"))
+
+
+def fitting(console: Console, columns: Sequence[T], table: Callable[[Sequence[T]], Table]) -> Sequence[T]:
+    """Return the first columns of a table, as many as fit the width, and at least one."""
+    unlimited = console.options.update(width=10 * console.width)
+    for count in range(len(columns), 1, -1):
+        if console.measure(table(columns[:count]), options=unlimited).maximum <= console.width:
+            return columns[:count]
+    return columns[:1]
 
 
 @contextmanager

@@ -52,8 +52,6 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
         console.print(summary_text.phase_sentence(metrics[PHASE]))
     if metrics["groups"]:
         console.print(_group_table(metrics["groups"]))
-    for sentence in metrics.get("warnings", ()):
-        console.print(Text(sentence, style="bold"))
     console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock import repr_format
+from ackclock import algorithms, repr_format
 from ackclock.cli.terminal import output
 from ackclock.experiments.search.bisection import max_evaluations
+from ackclock.experiments.search.candidates import KEYS
 from ackclock.experiments.search.pareto import Grid
 from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.summary_text import sentences
@@ -21,7 +22,7 @@ from ackclock.figures import numbers, summary_text
 from ackclock.figures.sweep_axes import values_of
 from ackclock.figures.table_export import default_metrics
 from ackclock.metrics import METRICS
-from ackclock.scenario.points import label, short_keys, short_labels
+from ackclock.scenario.points import inline, short_keys
 
 #: Metrics in the table, unless some were selected by name.
 MAX_COLUMNS = 4
@@ -49,7 +50,7 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, criteria: Sequence[str] 
         console.print(line)
     names = list(dict.fromkeys([*criteria, *(_selected(sweep) or default_metrics(sweep)[:MAX_COLUMNS])]))
     while names:
-        shown = _fitting(console, names, lambda some: _sweep_table(sweep, points, some, grid))
+        shown = output.fitting(console, names, lambda some: _sweep_table(sweep, points, some, grid))
         console.print(_sweep_table(sweep, points, shown, grid))
         names = names[len(shown) :] if _selected(sweep) else []
     if len(points) > MAX_ROWS:
@@ -62,16 +63,7 @@ def _selected(sweep: Sweep) -> list[str]:
     return scalars if len(sweep.metrics) < len(METRICS) else []
 
 
-def _fitting(console: Console, names: list[str], table: Callable[[list[str]], Table]) -> list[str]:
-    """Return the first metrics, as many as fit the width, and at least one."""
-    unlimited = console.options.update(width=10 * console.width)
-    for count in range(len(names), 1, -1):
-        if console.measure(table(names[:count]), options=unlimited).maximum <= console.width:
-            return names[:count]
-    return names[:1]
-
-
-def _sweep_table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: Grid | None = None) -> Table:
+def _sweep_table(sweep: Sweep, points: list[dict[str, Any]], names: Sequence[str], grid: Grid | None = None) -> Table:
     headings = [METRICS[name].short or METRICS[name].label for name in names]
     table = output.table(*map(Text, short_keys(sweep.axes)), *headings, left=0)
     if grid:
@@ -91,13 +83,14 @@ def _verdict(grid: Grid, index: int) -> str:
 
 
 def print_search(answer: SearchResult) -> None:
-    """Print the sentences, the table of settings, and the commands."""
+    """Print the sentences, the table of settings, what configures the best one, and the warnings."""
     console = output.console()
     for sentence in sentences(answer):
         console.print(Text(sentence))
     console.print(_search_table(answer))
-    for line in _commands(answer):
+    for line in _settings(answer):
         console.print(Text(line), soft_wrap=True)
+    output.print_warnings(answer.warnings)
 
 
 def cost(answer: SearchResult) -> str:
@@ -120,22 +113,33 @@ def _search_table(answer: SearchResult) -> Table:
     headings = [METRICS[name].short or METRICS[name].label for name in names]
     table = output.table(*map(Text, answer.short_keys), *headings, "n", left=0)
     table.add_column("verdict")
-    short = {
-        vary.key: dict(zip(map(label, vary.values), short_labels(vary.values), strict=True)) for vary in question.varied
-    }
-    for point in answer.points[:MAX_ROWS]:
+    for number, point in zip(sorted(answer.verdicts), answer.points[:MAX_ROWS], strict=False):
         cells = [output.estimate(point["metrics"][name], METRICS[name].unit) for name in names]
-        texts = [Text(short[key][label(value)]) for key, value in point["values"].items()]
-        table.add_row(*texts, *cells, str(point["n"]), point["verdict"])
+        best = ", best" if len(question.objectives) > 1 and number in answer.frontier else ""
+        texts = map(Text, question.short_values(number).values())
+        table.add_row(*texts, *cells, str(point["n"]), point["verdict"] + best)
     return table
 
 
-def _commands(answer: SearchResult) -> Iterator[str]:
-    """Yield the commands of `tc` that configure the best queue, if `tc` supports it."""
-    if answer.best is None or len(answer.question.objectives) > 1:
+def _settings(answer: SearchResult) -> Iterator[str]:
+    """Yield what configures the best setting: commands of `tc`, lines of the scenario, and a host's sysctl."""
+    question = answer.question
+    if answer.best is None or len(question.objectives) > 1:
         return
-    try:
-        script = export(answer.question.point(answer.best).plan, "tc", DEVICE)
-    except ExportError:
-        return
-    yield from (line for line in script.text.splitlines() if line.startswith(("tc qdisc add", "tc class add")))
+    plan, values = question.point(answer.best).plan, question.values(answer.best)
+    if any(key.startswith("network.") for key in values):
+        with suppress(ExportError):
+            script = export(plan, "tc", DEVICE)
+            yield from (line for line in script.text.splitlines() if line.startswith(("tc qdisc add", "tc class add")))
+    others = {key: value for key, value in values.items() if not key.startswith("network.")}
+    if others:
+        yield f"In the scenario: {'; '.join(f'{key} = {inline(value)}' for key, value in others.items())}"
+    chosen = others.get(KEYS["congestion"])
+    if isinstance(chosen, str) and _is_in_kernel(chosen):
+        yield f"In Linux: sysctl -w net.ipv4.tcp_congestion_control={chosen}"
+
+
+def _is_in_kernel(congestion: str) -> bool:
+    """Return True if Linux itself has a congestion control algorithm, under the same name."""
+    linux = algorithms.spec("congestion", congestion).linux
+    return linux is not None and not linux.ours and not linux.user_supplied

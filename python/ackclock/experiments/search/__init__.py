@@ -62,7 +62,7 @@ def find(
     loaded = scenario
     if not isinstance(loaded, Loaded):
         raise InputError("scenario: found a plan; expected a scenario, of which keys can vary")
-    varied = [*map(settings.vary, vary), *([settings.tried(",".join(candidates))] if candidates else [])]
+    varied = settings.axes(vary, ",".join(candidates or ()), loaded.source.toml())
     needs, goals = [*map(criteria.parse_constraint, require)], [*map(criteria.parse_objective, best)]
     asked = question(loaded, varied, needs, goals, engine=engine, allow_starvation=allow_starvation)
     return search.find(asked, jobs=jobs)

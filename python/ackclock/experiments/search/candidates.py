@@ -1,7 +1,10 @@
-"""The settings that come into question: for each key a list, or a ladder of values between two ends.
+"""Candidate settings: algorithms by name; or for a key a list, or a ladder of values between two ends.
 
 A ladder rises by a tenth a step, or evenly where it begins at zero or spans little; its values have three significant
 digits, as a person would write them. `LOW..HIGH/STEPS` has so many values instead.
+
+A qdisc that replaces the scenario's does not inherit its parameters. It has the defaults of its own spec, which are
+Linux's, its limit included; only a qdisc whose spec has no default limit takes the scenario's.
 """
 
 from __future__ import annotations
@@ -9,14 +12,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock import algorithms
 from ackclock.algorithms import Family
-from ackclock.errors import InputError
+from ackclock.errors import InputError, Problem
+from ackclock.figures import numbers
 from ackclock.input import cli_values
-from ackclock.input.fields import nearest, shown
+from ackclock.input.fields import closest, shown
+from ackclock.plan import Plan
 from ackclock.scenario import points
 from ackclock.scenario.points import Axis
 
@@ -42,8 +47,11 @@ KEYS = {
     "congestion": "flows[0].congestion",
 }
 
+#: The key of the bottleneck's qdisc with its parameters.
+QUEUE = "network.queue"
+
 #: Families whose members may be tried by name, and their keys.
-TRIED: Mapping[Family, str] = {"queue": KEYS["discipline"], "congestion": KEYS["congestion"]}
+TRIED: Mapping[Family, str] = {"queue": QUEUE, "congestion": KEYS["congestion"], "stack": "tcp.stack"}
 
 _A_VARY = "a key and its values, such as limit=0.01bdp..2bdp, limit=0.1bdp,1bdp or network.rtt=10ms..100ms/10"
 _NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -54,31 +62,32 @@ _RANGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Vary:
-    """A key and its values; `ordered` says that they are a ladder, with the smallest first."""
+    """A key and its values, and the option that gave them; `ordered`: they are a ladder, with the smallest first."""
 
     key: str
     values: tuple[Any, ...]
     ordered: bool
+    option: str = "--vary"
 
     @property
     def axis(self) -> Axis:
         """Return the axis of a sweep. Raises `InputError` for an unknown key."""
         path = points.path_of(self.key)
         if path is None:
-            raise InputError(f"--vary: found {shown(self.key)}; expected {_A_VARY}")
+            raise InputError(f"{self.option}: found {shown(self.key)}; expected {_A_VARY}")
         return Axis(self.key, path, path, self.values, tuple(range(len(self.values))))
 
 
-def vary(text: str) -> Vary:
+def vary(text: str, option: str = "--vary") -> Vary:
     """A key with its values as somebody writes them. Raises `InputError`."""
     key, sign, values = text.partition("=")
     if not sign or not key.strip() or not values.strip():
-        raise InputError(f"--vary: found {shown(text)}; expected {_A_VARY}")
+        raise InputError(f"{option}: found {shown(text)}; expected {_A_VARY}")
     name = KEYS.get(key.strip(), key.strip())
     match = _RANGE.fullmatch(values)
     if match is None:
-        return Vary(name, listed(values, "--vary"), ordered=False)
-    return Vary(name, _ladder(text, *match.groups()), ordered=True)
+        return Vary(name, listed(values, option), False, option)
+    return Vary(name, _ladder(text, option, *match.groups()), True, option)
 
 
 def listed(text: str, option: str) -> tuple[Any, ...]:
@@ -89,13 +98,15 @@ def listed(text: str, option: str) -> tuple[Any, ...]:
     return tuple(map(cli_values.value, values))
 
 
-def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps: str | None) -> tuple[Any, ...]:
+def _ladder(
+    text: str, option: str, low: str, low_unit: str, high: str, high_unit: str, steps: str | None
+) -> tuple[Any, ...]:
     unit, count = high_unit or low_unit, int(steps) if steps else None
     first, last = float(low), float(high)
     if low_unit not in ("", unit) or not first < last or not math.isfinite(last):
-        raise InputError(f"--vary: found {shown(text)}; expected LOW..HIGH with one unit, the lower first")
+        raise InputError(f"{option}: found {shown(text)}; expected LOW..HIGH with one unit, the lower first")
     if count is not None and not 2 <= count <= MAX_STEPS:
-        raise InputError(f"--vary: found {count} values; expected 2 to {MAX_STEPS}")
+        raise InputError(f"{option}: found {count} values; expected 2 to {MAX_STEPS}")
     rungs = _rungs(first, last, count)
     return tuple(dict.fromkeys(_written(value, unit, whole=_are_integers(rungs, unit)) for value in rungs))
 
@@ -119,13 +130,66 @@ def _written(value: float, unit: str, *, whole: bool) -> Any:
     return (f"{number}{unit}" if whole else f"{number:g}{unit}") if unit else number
 
 
-def tried(text: str) -> Vary:
-    """Queue disciplines, or congestion controls, by their names. Raises `InputError` for what is neither."""
-    names = listed(text, "--candidates")
+def axes(varied: Sequence[str], names: str | None, content: Mapping[str, Any]) -> list[Vary]:
+    """Return what is searched: the keys of `--vary`, and the algorithms of `--candidates`. Raises `InputError`."""
+    found = [*map(vary, varied)]
+    if names:
+        is_varied = KEYS["limit"] in [axis.key for axis in found]
+        found.append(tried(names, content, limits=not is_varied))
+    return found
+
+
+def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *, limits: bool = True) -> Vary:
+    """Qdiscs, congestion control algorithms or TCP stacks by their names, for a scenario with this content.
+
+    Without `limits`, another key varies the limit of the queue. Raises `InputError` for what is none of them.
+    """
+    names = listed(text, option)
     known: dict[str, Family] = {name: family for family in TRIED for name in algorithms.names(family)}
     if unknown := next((name for name in names if name not in known), None):
-        raise InputError(f"--candidates: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
+        near = closest(unknown, list(known))
+        kinds = "a qdisc, congestion control algorithm or TCP stack, as `ackclock show` lists them"
+        raise InputError(f"{option}: found {shown(unknown)}; expected {shown(near) if near else kinds}")
     families = {known[name] for name in names}
     if len(families) > 1:
-        raise InputError(f"--candidates: found {shown(text)}; expected disciplines, or congestion controls, not both")
-    return Vary(TRIED[families.pop()], names, ordered=False)
+        kinds = "qdiscs, congestion control algorithms or TCP stacks, not a mixture"
+        raise InputError(f"{option}: found {shown(text)}; expected {kinds}")
+    family = families.pop()
+    values = tuple(_queue(name, content, limits) for name in names) if family == "queue" else names
+    return Vary(TRIED[family], values, False, option)
+
+
+def _queue(name: str, content: Mapping[str, Any], limits: bool) -> dict[str, Any]:
+    """Return the table of a qdisc: the scenario's own if it is that one, else its name and a limit that it requires."""
+    network = content.get("network")
+    found = network.get("queue") if isinstance(network, dict) else None
+    own: dict[str, Any] = dict(found) if isinstance(found, dict) else {}
+    if own.get("discipline") != name:
+        limit = algorithms.spec("queue", name).parameters.get("limit")
+        own = {"discipline": name, **{key: own[key] for key in own if key == "limit" and limit and limit.required}}
+    return own if limits else {key: value for key, value in own.items() if key != "limit"}
+
+
+def relocated(problem: Problem, varied: Sequence[Vary]) -> Problem:
+    """Return a mistake in a varied value as one of its option; any other as it is."""
+    key = problem.key.removeprefix("sweep.")
+    found = next((vary for vary in varied if key.startswith(f"{vary.key}[")), None)
+    return replace(problem, file=found.option, line=None, key=found.key) if found else problem
+
+
+def limit_sentence(plans: Sequence[tuple[Any, Plan]]) -> str:
+    """Return where the limits of qdiscs come from: values of the key `QUEUE`, each with a plan that has it."""
+    sizes: dict[str, list[str]] = {"from the scenario": [], "by default, as in Linux": []}
+    for value, plan in plans:
+        if isinstance(value, dict) and (size := limit_size(plan)):
+            origin = "from the scenario" if "limit" in value else "by default, as in Linux"
+            sizes[origin].append(f"{value['discipline']} {size}")
+    parts = [f"{origin}: {', '.join(some)}" for origin, some in sizes.items() if some]
+    return f"Queue limits {'; '.join(parts)}." if parts else ""
+
+
+def limit_size(plan: Plan) -> str:
+    """Return the limit of the first bottleneck's queue, such as `577 packets`; empty if it has none."""
+    parameters = plan.bottleneck_link.queue.parameters
+    sizes = [(parameters.get(f"limit_{unit}"), unit) for unit in ("packets", "bytes")]
+    return next((numbers.value(float(size), unit) for size, unit in sizes if isinstance(size, int | float)), "")

@@ -1,4 +1,4 @@
-"""The answer: the best setting that meets all needs, with everything that was found on the way."""
+"""The answer: the best setting that meets all requirements, with everything that was found on the way."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ackclock import metrics
+from ackclock.experiments import guards
 from ackclock.experiments.phase_effects import compared
 from ackclock.experiments.search.evaluator import Row, Runs
 from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS, RISK, UNDECIDED, Judgement, chance
@@ -19,7 +20,10 @@ from ackclock.scenario.points import short_keys
 #: A verdict of what ran a setting otherwise; one that is undecided says nothing.
 AGREES = {HOLDS: True, FAILS: False}
 
-#: No setting meets all needs.
+#: Most settings whose plans are checked for what may mislead.
+MAX_CHECKED = 200
+
+#: No setting meets all requirements.
 NONE = "none"
 
 
@@ -46,6 +50,7 @@ class SearchResult:
     confirming: Mapping[str, Sequence[Row]] | None = None
     perturbed: Sequence[Row] | None = None
     perturbed_met: bool | None = None
+    warnings: Sequence[str] = ()
 
     @property
     def verdict(self) -> str:
@@ -94,7 +99,8 @@ class SearchResult:
 
     def with_perturbed(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> SearchResult:
         """Return the answer with its perturbed runs, and the CPU time which those took."""
-        return replace(self, cpu_s=self.cpu_s + cpu_s, perturbed=rows, perturbed_met=AGREES.get(found.verdict))
+        met = AGREES.get(found.verdict)
+        return replace(self, cpu_s=self.cpu_s + cpu_s, perturbed=rows, perturbed_met=met).with_warnings()
 
     @property
     def phase(self) -> dict[str, Any] | None:
@@ -106,6 +112,23 @@ class SearchResult:
             for rows in (self.runs[self.best], self.perturbed)
         )
         return compared(here, there)
+
+    def with_warnings(self) -> SearchResult:
+        """Return the answer with what may mislead: along a range at the best settings, else at all evaluated ones."""
+        numbers: Sequence[int] = sorted(self.verdicts)[:MAX_CHECKED]
+        if any(vary.ordered for vary in self.question.varied):
+            best = [] if self.best is None else [self.best]
+            numbers = self.frontier or [number for number in self.ends.values() if number is not None] or best
+        settings = (
+            guards.Setting(
+                self.question.described(number),
+                self.question.point(number).plan,
+                self.question.engine,
+                self.runs[number],
+            )
+            for number in numbers
+        )
+        return replace(self, warnings=guards.warnings(settings, perturbed=self.perturbed is not None))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what `ackclock find --json` prints."""
@@ -119,6 +142,7 @@ class SearchResult:
             "runs": self.count,
             "cpu_s": self.cpu_s,
             "confirmed": {"linux": None, **(self.confirmed or {})},
+            "warnings": list(self.warnings),
             **({PHASE: self.phase} if self.phase else {}),
         }
 

@@ -68,8 +68,8 @@ def find(
     try:
         _search(evaluator, ends)
     except SpentError:
-        return current()
-    return current(complete=True)
+        return current().with_warnings()
+    return current(complete=True).with_warnings()
 
 
 def confirm(

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.errors import InputError, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
-from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
+from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary, relocated
 from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
 from ackclock.metrics import groups, main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
-from ackclock.scenario.points import Sweep, label
+from ackclock.scenario.points import Sweep, label, short_labels
 
 #: Ends of a ladder.
 SMALLEST, LARGEST = "smallest", "largest"
@@ -73,7 +73,7 @@ class Question:
         try:
             return self.loaded.point(number)
         except ScenarioError as error:
-            raise ScenarioError([self._relocated(problem) for problem in error.problems]) from None
+            raise ScenarioError([relocated(problem, self.varied) for problem in error.problems]) from None
 
     def plan(self, number: int) -> Plan:
         """Return the plan of a setting. Raises as `point`."""
@@ -85,16 +85,22 @@ class Question:
         """Settings that are looked at before anything runs: both ends of the first row, and where the others begin."""
         return sorted({0, self.row - 1, *range(0, self.rows * self.row, self.row)})
 
-    def _relocated(self, problem: Problem) -> Problem:
-        """A mistake in a value that is varied is none of the file's."""
-        keys = [vary.key for vary in self.varied if problem.key.startswith(f"{vary.key}[")]
-        return replace(problem, file="--vary", line=None, key=keys[0]) if keys else problem
-
     def values(self, number: int) -> Mapping[str, Any]:
         """Return the value of each key at a setting."""
         sweep = self.loaded.sweep
         assert sweep is not None
         return sweep.values(number)
+
+    def described(self, number: int) -> str:
+        """Return a setting in words, with short labels: `network.queue = fq_codel, flows[0].count = 4`."""
+        return ", ".join(f"{key} = {text}" for key, text in self.short_values(number).items())
+
+    def short_values(self, number: int) -> dict[str, str]:
+        """Return the short label of each key's value at a setting."""
+        sweep = self.loaded.sweep
+        assert sweep is not None
+        places = zip(self.varied, sweep.places(number), strict=True)
+        return {vary.key: short_labels(vary.values)[place] for vary, place in places}
 
     @property
     def metrics(self) -> list[str]:

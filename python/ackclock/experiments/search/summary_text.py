@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 
 from ackclock.experiments.search import hypothesis_test
+from ackclock.experiments.search.candidates import KEYS, QUEUE, limit_sentence, limit_size
 from ackclock.experiments.search.criteria import Constraint
 from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
 from ackclock.experiments.search.result import NONE, SearchResult, summary
 from ackclock.experiments.search.spec import Question
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import METRICS, Summary
-from ackclock.scenario.points import described, label
+from ackclock.metrics import METRICS, Metric, Summary
+from ackclock.scenario.points import label
 
 #: Number of equally good settings that are named.
 MAX_ALIKE = 5
@@ -22,7 +23,7 @@ CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 def sentences(answer: SearchResult) -> list[str]:
     """Return the result in sentences, with how certain it is."""
-    parts = (_best_setting, _next_setting, _others, _confirmed, _phase_dependence, _left)
+    parts = (_best_setting, _next_setting, _others, _limits, _confirmed, _phase_dependence, _left)
     said = [line for part in parts for line in part(answer)]
     return [sentence for sentence in said if sentence]
 
@@ -32,36 +33,39 @@ def _are(count: int) -> str:
 
 
 def measured(need: Constraint, found: Summary) -> str:
-    """`utilisation 99.4 ± 0.1 % (needed: ≥ 99%)`."""
+    """`utilisation 99.4 ± 0.1 % (required: ≥ 99%)`."""
     metric = METRICS[need.metric]
     value = numbers.estimate(found.mean, found.ci95_low, found.ci95_high, metric.unit)
     bound = need.text.removeprefix(need.metric).strip().replace(">=", "≥").replace("<=", "≤")
-    return f"{metric.label.lower() if metric.label[1:2].islower() else metric.label} {value} (needed: {bound})"
+    return f"{_label(metric)} {value} (required: {bound})"
+
+
+def _label(metric: Metric) -> str:
+    """Return a label within a sentence."""
+    return metric.label.lower() if metric.label[1:2].islower() else metric.label
 
 
 def _best_setting(answer: SearchResult) -> Iterator[str]:
     question, best = answer.question, answer.best
     if best is None:
         what = "No setting" if answer.verdict == NONE else "No setting yet"
-        yield f"{what} of {question.rows * question.row:,} meets all needs."
+        yield f"{what} of {question.rows * question.row:,} meets all requirements."
         return
-    values, settings = (
-        described(question.values(best)),
-        "settings that meet all needs" if question.constraints else "settings",
-    )
+    settings = "settings that meet all requirements" if question.constraints else "settings"
     if len(question.objectives) > 1:
         count = len(answer.frontier)
         objectives = " and ".join(map(str, question.objectives))
         yield (
-            f"By {objectives}, {count:,} of the {settings} {_are(count)} on the frontier: no other one is "
-            "better in one of these goals and at least as good in the others."
+            f"{count:,} of the {settings} {_are(count)} on the Pareto frontier of {objectives}: no other one is better "
+            "in one of these objectives and at least as good in the others."
         )
         return
     if question.objectives:
         how = f"Of the {settings} the best by {question.objectives[0]}"
     else:
-        how = f"The {question.end} setting that meets all needs" if question.end else "A setting that meets all needs"
-    yield f"{how} is {values}{_limit(answer, best)}."
+        how = f"The {question.end} setting" if question.end else "A setting"
+        how += " that meets all requirements"
+    yield f"{how} is {question.described(best)}{_limit(answer, best)}."
     yield _evidence(answer, best, question.constraints, "There: ")
 
 
@@ -69,9 +73,18 @@ def _limit(answer: SearchResult, best: int) -> str:
     """Return a limit in other units, if one was varied."""
     if not any(vary.key.endswith(".limit") for vary in answer.question.varied):
         return ""
-    parameters = answer.question.point(best).plan.bottleneck_link.queue.parameters
-    sizes = [(parameters.get(f"limit_{unit}"), unit) for unit in ("packets", "bytes")]
-    return next((f" ({numbers.value(float(size), unit)})" for size, unit in sizes if isinstance(size, int | float)), "")
+    size = limit_size(answer.question.point(best).plan)
+    return f" ({size})" if size else ""
+
+
+def _limits(answer: SearchResult) -> Iterator[str]:
+    """Yield where the limits of the qdiscs come from, if they were compared by name."""
+    question = answer.question
+    compared = next((vary for vary in question.varied if vary.key == QUEUE), None)
+    if compared is None or any(vary.key == KEYS["limit"] for vary in question.varied):
+        return
+    plans = {label(question.values(number)[QUEUE]): question.point(number).plan for number in sorted(answer.verdicts)}
+    yield limit_sentence([(value, plans[label(value)]) for value in compared.values if label(value) in plans])
 
 
 def _evidence(answer: SearchResult, number: int, constraints: Sequence[Constraint], begin: str) -> str:
@@ -96,7 +109,7 @@ def _seeds(runs: Sized) -> str:
 
 
 def _judged(answer: SearchResult, number: int, verdict: str) -> str:
-    """`0.143bdp fails: utilisation 97.5 ± 0.1 % (needed: ≥ 98%); 8 seeds.`."""
+    """`0.143bdp fails: utilisation 97.5 ± 0.1 % (required: ≥ 98%); 8 seeds.`."""
     constraints = [need for need in answer.question.constraints if need in answer.verdicts[number].unmet]
     value = label(answer.question.values(number)[answer.question.varied[-1].key])
     return _evidence(answer, number, constraints, f"{value} {verdict}: ")
@@ -108,10 +121,10 @@ def _others(answer: SearchResult) -> Iterator[str]:
     if len(answer.ends) > 1:
         yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
     if len(question.objectives) > 1:
-        yield from (f"  {described(question.values(number))}" for number in answer.frontier)
+        yield from (f"  {question.described(number)}" for number in answer.frontier)
         yield _not_run(question, len(answer.verdicts))
     if alike := answer.as_good():
-        values = "; ".join(described(question.values(number)) for number in alike[:MAX_ALIKE])
+        values = "; ".join(map(question.described, alike[:MAX_ALIKE]))
         more = f" and {len(alike) - MAX_ALIKE} more" if len(alike) > MAX_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
 
@@ -121,19 +134,19 @@ def _not_run(question: Question, verdicts: int) -> str:
     settings = question.rows * question.row
     if verdicts == settings:
         return ""
-    which = "fails a need, or is" if question.constraints else "is"
+    which = "fails a requirement, or is" if question.constraints else "is"
     return (
-        f"{verdicts:,} of {settings:,} settings were run. Each of the others {which} in no goal more than "
+        f"{verdicts:,} of {settings:,} settings were run. Each of the others {which} in no objective more than "
         "1 % better than one on the frontier, provided that its metrics lie between those of its neighbours."
     )
 
 
 def _end(question: Question, row: int, number: int | None) -> str:
-    """Return the result of a row: `network.queue.discipline = codel: 0.133bdp`."""
+    """Return the result of a row: `network.queue = codel: 0.133bdp`."""
     key = question.varied[-1].key
-    others = {name: value for name, value in question.values(question.number(row, 0)).items() if name != key}
+    others = {name: value for name, value in question.short_values(question.number(row, 0)).items() if name != key}
     found = "none" if number is None else label(question.values(number)[key])
-    return f"{described(others)}: {found}"
+    return f"{', '.join(f'{name} = {value}' for name, value in others.items())}: {found}"
 
 
 def _confirmed(answer: SearchResult) -> Iterator[str]:
@@ -168,8 +181,6 @@ def _left(answer: SearchResult) -> Iterator[str]:
             "Nobody may starve: each group's long-lived flows must get a tenth of their max-min fair share on average "
             "(--allow-starvation lifts that)."
         )
-    if any(len(rows) > 1 and all(row == rows[0] for row in rows) for rows in answer.runs.values()):
-        yield "All seeds gave the same result: nothing in this scenario is random; a start with jitter would be."
     if not answer.complete:
         yield "The budget was spent before the search ended: the same command resumes it."
     elif answer.verdict not in (HOLDS, NONE):

@@ -142,8 +142,8 @@ class Parts:
         found = read_manifest(self.folder)
         if differs := different(found.about["sweep"], order.identity()):
             raise InputError(
-                f"{self.folder}: found a sweep that differs in its {' and '.join(differs)}; "
-                "expected another folder (--out), or --restart to begin anew"
+                f"{self.folder}: found an earlier sweep, which differs in: {', '.join(differs)}; "
+                "expected another folder (--out), or --restart to discard it"
             )
         self._about, self._files = found.about, dict(found.files)
 

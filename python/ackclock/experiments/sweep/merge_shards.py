@@ -131,5 +131,5 @@ def _check_out(out: Path, order: SweepSpec) -> None:
     if result_kind.kind(out) is Kind.SWEEP and (
         differs := different(read_manifest(out).about["sweep"], order.identity())
     ):
-        there = f"{out}: found a sweep that differs in its {' and '.join(differs)}"
+        there = f"{out}: found an earlier sweep, which differs in: {', '.join(differs)}"
         raise InputError(f"{there}; expected another folder (--out)")

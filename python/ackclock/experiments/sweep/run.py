@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from ackclock import engines
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, cores, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import cluster as clusters
-from ackclock.experiments import phase_effects, pilot
+from ackclock.experiments import guards, phase_effects, pilot
 from ackclock.experiments.cluster import Target
 from ackclock.experiments.pilot import Forecast
 from ackclock.experiments.sweep import designs, executor, result
@@ -28,6 +30,7 @@ from ackclock.plan import Plan
 from ackclock.scenario import builder
 from ackclock.scenario.builder import Accepted, taken
 from ackclock.scenario.planning import Loaded
+from ackclock.scenario.points import described
 
 
 @checked(
@@ -136,6 +139,21 @@ class Job:
     def checked_plans(self) -> list[Plan]:
         """Return the plans of the points that are checked before anything runs."""
         return [point.plan for point in self.loaded.points(self.loaded.sample())]
+
+    def warnings(self, done: Sweep) -> list[str]:
+        """Return why the result may mislead, in sentences; of many points a sample is checked (`Loaded.sample`)."""
+        sample = self.loaded.sample()
+        rows = {
+            int(point): group.select(self.spec.metrics).to_dicts()
+            for (point,), group in done.table.filter(pl.col("point").is_in(sample)).group_by(
+                "point", maintain_order=True
+            )
+        }
+        settings = (
+            guards.Setting(described(point.values), point.plan, self.spec.engine, rows[point.number])
+            for point in self.loaded.points(list(rows))
+        )
+        return guards.warnings(settings, perturbed=self.perturbed is not None)
 
     def forecast(self) -> Forecast:
         """Estimate the sweep from pilots at some of its points."""

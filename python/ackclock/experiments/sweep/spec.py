@@ -27,6 +27,9 @@ from ackclock.scenario.planning import Loaded, Point
 KEPT = ("flows", "links")
 SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
 
+#: Names of keys of `SweepSpec.identity` in messages.
+NAMES = {"twin": "--perturb"}
+
 #: Most runs of a sweep.
 MAX_RUNS = 10_000_000
 
@@ -188,5 +191,5 @@ def checked_plan(engine: Engine, order: SweepSpec, point: Point) -> Plan:
 
 
 def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:
-    """Return the keys of `SweepSpec.identity` in which two sweeps differ."""
-    return [key for key, value in wanted.items() if found.get(key) != value]
+    """Return the keys of `SweepSpec.identity` in which two sweeps differ, as messages name them."""
+    return [NAMES.get(key, key) for key, value in wanted.items() if found.get(key) != value]

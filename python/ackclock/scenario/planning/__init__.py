@@ -28,7 +28,7 @@ from ackclock.plan import (
 )
 from ackclock.scenario import points, scenario
 from ackclock.scenario.options import OPTIONS
-from ackclock.scenario.overrides import rewritten, without_file
+from ackclock.scenario.overrides import rewritten, swept, without_file
 from ackclock.scenario.planning.changes import change_plans, vantages
 from ackclock.scenario.planning.flows import flow_plans, spread
 from ackclock.scenario.planning.groups import datagram_group, group_plan
@@ -117,6 +117,16 @@ class Loaded:
         if not values:
             return self
         made = _loaded(rewritten(self.source, {str(key): value for key, value in values.items()}, option))
+        return self._configured(made)
+
+    def varied(self, key: str, values: Sequence[Any], option: str = "varied") -> Loaded:
+        """The same with a sweep of one key over values, written as in a file; `option` is what messages call them.
+
+        Raises `InputError` if there is a sweep, `ScenarioError` for a key or values that no sweep can have.
+        """
+        return self._configured(_loaded(swept(self.source, key, values, option)))
+
+    def _configured(self, made: Loaded) -> Loaded:
         return replace(made, kernel=self.kernel, ssh_config=self.ssh_config, module=self.module)
 
     @checked(chosen=arguments.TEXTS_BY_KEY)

@@ -1,0 +1,209 @@
+"""`ackclock compare --try`: paired differences of choices, and the harm that they do to other flows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+from small_networks import dumbbell
+
+import ackclock as ac
+from ackclock.cli.program import application
+from ackclock.errors import InputError
+from ackclock.experiments import choices
+
+ONE_GROUP = f"""\
+name = "small"
+duration = "4s"
+warmup = "1s"
+repeats = 3
+
+{dumbbell("5Mbit", "20ms")}
+
+[[flows]]
+count = 2
+congestion = "cubic"
+start = {{ jitter = "100ms" }}
+"""
+
+TWO_GROUPS = (
+    ONE_GROUP
+    + """
+[[flows]]
+congestion = "reno"
+start = { jitter = "100ms" }
+"""
+)
+
+
+def compared(text: str, typed: str, **values: object) -> choices.Choices:
+    loaded = ac.loads(text).with_(values)
+    return choices.prepare(loaded, choices.choices(typed, loaded)).perform()
+
+
+def call(folder, text, *arguments):
+    (folder / "small.toml").write_text(text)
+    return CliRunner().invoke(application, ["compare", str(folder / "small.toml"), *arguments])
+
+
+def test_each_choice_is_the_scenario_with_it_and_the_same_seeds():
+    found = compared(ONE_GROUP, "cubic,vegas")
+    assert list(found.labels) == ["cubic", "vegas"]
+    own = ac.run(ac.loads(ONE_GROUP).with_({"flows[0].congestion": "vegas"})).metrics()["summary"]["utilisation"]
+    row = found.metrics["utilisation"]["vegas"]
+    assert {key: row[key] for key in own} == own
+    assert found.sweep.table["seed"].to_list() == [1, 2, 3] * 2
+
+
+def test_differences_are_students_of_pairs():
+    found = compared(ONE_GROUP, "limit=4p,12p,40p")
+    values = {number: group["queue_delay_mean_s"].to_list() for (number,), group in found.sweep.table.group_by("point")}
+    for number, label in ((1, "12p"), (2, "40p")):
+        expected = stats.ttest_rel(values[number], values[0]).confidence_interval(0.95)
+        row = found.metrics["queue_delay_mean_s"][label]
+        assert (row["difference_low"], row["difference_high"]) == pytest.approx((expected.low, expected.high))
+        assert row["differs"] == (expected.low > 0 or expected.high < 0)
+    assert found.metrics["queue_delay_mean_s"]["4p"]["difference"] is None
+    assert found.metrics["queue_delay_mean_s"]["40p"]["differs"]
+
+
+def test_one_seed_has_a_difference_without_interval():
+    row = compared(ONE_GROUP, "codel,pfifo", repeats=1).metrics["queue_delay_mean_s"]["pfifo"]
+    assert row["difference"] > 0
+    assert (row["difference_low"], row["differs"]) == (None, None)
+
+
+def test_qdiscs_have_their_own_limits():
+    found = compared(ONE_GROUP, "pfifo,codel", repeats=1)
+    assert found.key == "network.queue"
+    assert found.limits.startswith("Queue limits from the scenario: pfifo ")
+    assert found.limits.endswith("; by default, as in Linux: codel 1,000 packets.")
+    assert [point["values"]["network.queue"] for point in found.sweep.points][1] == '{ discipline = "codel" }'
+
+
+def test_harm_is_the_share_of_the_goodput_by_oneself_that_is_lost():
+    """Two CUBIC flows beside a Reno flow: it has the link by itself, and a part of it with them."""
+    found = compared(TWO_GROUPS, "cubic,reno")
+    cubic, reno = found.harm
+    assert (cubic.choice, reno.choice, cubic.group) == ("cubic", "reno", "reno")
+    by_itself, shared = (_reno_bytes(flows) for flows in (("reno",), ("cubic", "cubic", "reno")))
+    assert cubic.done.mean == pytest.approx(1 - shared / by_itself, abs=0.05)
+    assert reno.excess.n == 0  # it is the group's own kind
+    assert reno.done == reno.own_kind == cubic.own_kind
+    assert cubic.excess.mean == pytest.approx(cubic.done.mean - cubic.own_kind.mean)
+    assert cubic.excess.n == 3
+
+
+def _reno_bytes(flows: tuple[str, ...]) -> float:
+    """Goodput of the Reno flow in a scenario that has only these flows."""
+    groups = [{"congestion": name, "start": {"jitter": "100ms"}} for name in flows]
+    table = ac.run(ac.loads(ONE_GROUP).with_({"flows": groups})).flows
+    return table.filter(congestion="reno")["measured_bytes"].mean()
+
+
+def test_the_own_kind_of_a_group_is_run_if_it_is_no_choice():
+    (harm, _) = compared(TWO_GROUPS, "cubic,vegas").harm
+    (_, own) = compared(TWO_GROUPS, "cubic,reno").harm
+    assert harm.own_kind == own.done
+
+
+def test_each_other_group_has_its_harm_and_its_own_kind():
+    third = """
+[[flows]]
+congestion = "reno"
+start = { jitter = "100ms" }
+tcp = { pacing = true }
+"""
+    found = compared(TWO_GROUPS + third, "cubic,vegas", repeats=2)
+    assert [(harm.choice, harm.group) for harm in found.harm] == [
+        ("cubic", "reno"),
+        ("cubic", "reno"),
+        ("vegas", "reno"),
+        ("vegas", "reno"),
+    ]
+    first, second = found.harm[:2]
+    assert first.done != second.done
+    assert first.suffered == second.suffered
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        (ONE_GROUP, "cubic,reno"),
+        (TWO_GROUPS, "codel,pfifo"),
+        (TWO_GROUPS.replace('congestion = "reno"', 'congestion = "reno"\nsize = "100p"'), "cubic,reno"),
+    ],
+)
+def test_no_harm_without_endless_flows_of_another_group_or_another_algorithm(text, typed):
+    found = compared(text, typed, repeats=1)
+    assert found.harm == []
+    assert found.harm_unknown == ("" if found.key == "network.queue" else choices.NO_OTHERS)
+
+
+def test_the_command_prints_tables_and_resumes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call(tmp_path, TWO_GROUPS, "--try", "cubic,vegas")
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    assert "packet engine, 2 choices of flows[0].congestion, 3 runs each, with the same seeds" in text
+    assert "Differences to cubic: means over pairs of runs with the same seed" in text
+    assert "Harm: the share of its goodput alone that a group loses to another (Ware et al. 2019)" in text
+    main, solo = sorted((tmp_path / "results").iterdir())
+    assert solo.name == f"{main.name}-solo"
+    assert {"comparison.json", "report.html", "points.parquet", "manifest.json"} < {
+        path.name for path in main.iterdir()
+    }
+    kept = json.loads((main / "comparison.json").read_text())
+    again = json.loads(call(tmp_path, TWO_GROUPS, "--try", "cubic,vegas", "--json", "--no-report").stdout)
+    assert again == kept
+    assert list(again) == ["scenario", "engine", "key", "choices", "metrics", "harm", "warnings"]
+    assert again["choices"] == {"cubic": "cubic", "vegas": "vegas"}
+
+
+def test_the_choices_of_dctcp_have_the_warning(tmp_path):
+    out = ("--out", str(tmp_path / "out"), "--seed", "1", "--json")
+    found = json.loads(call(tmp_path, ONE_GROUP, "--try", "cubic,dctcp", *out).stdout)
+    sentence = found["warnings"][0]
+    assert sentence.startswith("flows[0].congestion = dctcp: The flows with dctcp rely on ECN marks")
+
+
+def test_dry_run_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call(tmp_path, TWO_GROUPS, "--try", "cubic,vegas", "--dry-run")
+    assert done.stdout.startswith("flows[0].congestion: cubic, vegas\n")
+    assert "(18 runs)" in done.stdout  # 2 choices; the others by themselves, each choice by itself, its own kind
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (("--try", "cubic"), '--try: found one choice, "cubic"; expected two or more, such as cubic,bbr'),
+        (("--try", "cubic,cubik"), '--try: found "cubik"; expected "cubic"'),
+        (("--try", "limit=1bdp,3xx"), '--try: network.queue.limit: found "3xx"; expected'),
+        (("--try", "network.rat=1Mbit,2Mbit"), '--try: network.rat: found an unknown key; expected "rate"'),
+        (("--try", "cubic,reno", "--engine", "packet,fluid"), "--engine: found packet,fluid with --try"),
+        ((), "engine: found packet; expected two engines or more, or choices (--try)"),
+        (("--engine", "packet,fluid", "--restart"), "--restart: found no --try"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, typed, message):
+    done = call(tmp_path, ONE_GROUP, *typed)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_scenario_with_a_sweep_is_rejected():
+    loaded = ac.loads(f'{ONE_GROUP}[sweep]\n"network.rate" = ["1Mbit", "2Mbit"]\n')
+    with pytest.raises(InputError, match=r"found a table \[sweep\]; expected one scenario"):
+        choices.prepare(loaded, choices.choices("cubic,reno", loaded))
+
+
+def test_an_engine_without_finite_flows_reports_no_harm(tmp_path):
+    done = call(tmp_path, TWO_GROUPS, "--try", "cubic,reno", "--engine", "fluid", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    assert 'Harm to other flows is not reported: Unsupported: engine "fluid" has no finite transfers' in text
