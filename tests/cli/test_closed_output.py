@@ -58,6 +58,20 @@ def test_it_exits_silently(arguments):
     assert "Exception" not in errors
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_closed_reads_and_writes_nothing(closed, tmp_path):
+    asked = f"run {DUMBBELL} --quick --set duration=20s --out out --no-report"
+    done = subprocess.run(
+        ["bash", "-c", f'"$0" -m ackclock {asked} {closed}', sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert len(Dataset.read(tmp_path / "out").flows) == 10
+
+
 def test_a_run_is_still_written(tmp_path):
     asked = ("run", DUMBBELL, "--quick", "--set", "duration=20s", "--out", "out", "--no-report")
     status, errors = unread(*asked, cwd=tmp_path)
