@@ -102,3 +102,24 @@ def test_another_broken_pipe_is_reported(monkeypatch):
     monkeypatch.setattr(show, "print_catalog", broken)
     done = CliRunner().invoke(application, ["show"])
     assert (done.exit_code, done.stderr) == (1, "ackclock: Broken pipe\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "found no memory left; expected more, or a higher limit (ulimit -v)"),
+        (
+            RuntimeError("can't start new thread"),
+            "found no room for another thread; expected higher limits (ulimit -u, ulimit -v)",
+        ),
+    ],
+)
+def test_exhausted_limits_are_one_line(error, message, monkeypatch):
+    from ackclock.cli import show
+
+    def exhausted() -> None:
+        raise error
+
+    monkeypatch.setattr(show, "print_catalog", exhausted)
+    done = CliRunner().invoke(application, ["show"])
+    assert (done.exit_code, done.stderr) == (1, f"ackclock: {message}\n")

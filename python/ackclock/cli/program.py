@@ -117,6 +117,12 @@ class Program(Group):
             if _is_output_closed(error):
                 raise
             return _report(error)
+        except BaseException as error:  # a panic of Rust in another package is no Exception
+            message = _exhausted(error)
+            if message is None:
+                raise
+            print_error(message)
+            return 1
         return 0
 
 
@@ -216,6 +222,16 @@ def _report(error: AckclockError | OSError) -> int:
     name = None if isinstance(error, BrokenPipeError) else error.filename
     print_error(f"{name or 'ackclock'}: {error.strerror or error}".split("\n")[0])
     return 1
+
+
+def _exhausted(error: BaseException) -> str | None:
+    """Return a message if an exception reports that this process may not have more memory or threads."""
+    text = str(error)
+    if isinstance(error, MemoryError) or "failed to map segment" in text:
+        return "ackclock: found no memory left; expected more, or a higher limit (ulimit -v)"
+    if "can't start new thread" in text or "Resource temporarily unavailable" in text:
+        return "ackclock: found no room for another thread; expected higher limits (ulimit -u, ulimit -v)"
+    return None
 
 
 def _is_output_closed(error: BaseException | None) -> bool:
