@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,18 +53,17 @@ class Source:
 
     def toml(self) -> dict[str, Any]:
         """The values. Raises `ScenarioError` if the text is not TOML."""
+        from ackclock import _core
+
         try:
-            values = tomllib.loads(self.text)
-            _ = self._lines  # the parser that knows the lines must accept it too
-        except RecursionError:
-            raise ScenarioError([Problem(self.name, 1, "", "tables nested too deeply", "a scenario")]) from None
+            values = _core.toml_values(self.text)
         except ValueError as error:
             raise ScenarioError([_syntax_problem(self, str(error))]) from None
         return attach(values)
 
     @cached_property
     def _lines(self) -> dict[Loc, int]:
-        """The line of each key. Raises `ValueError` for what TOML does not allow (an integer beyond 64 bits)."""
+        """The line of each key."""
         from ackclock import _core
 
         return dict(_core.toml_spans(self.text))
@@ -208,10 +206,12 @@ def _standard_input() -> bytes:
 
 
 def _syntax_problem(source: Source, message: str) -> Problem:
-    """From what either parser says: `Invalid value (at line 3, column 5)`, or an excerpt and a last line."""
+    """Return the mistake that the parser reports: its place in the first line, its reason in the last."""
     lines = source.text.splitlines() or [""]
     place = re.search(r"at line (\d+), column \d+", message)
-    line = min(int(place[1]), len(lines)) if place else len(lines)
-    reason = re.sub(r" \(at [^()]*\)$", "", message).strip().splitlines()[-1]
+    line = min(int(place[1]), len(lines)) if place else None
+    reason = message.strip().splitlines()[-1]
+    if line is None or "recursion depth" in reason:
+        return Problem(source.name, line, "", "tables nested too deeply", "a scenario")
     found = shown(lines[line - 1].strip())
     return Problem(source.name, line, "", found, f"TOML ({reason[:1].lower()}{reason[1:]})")
