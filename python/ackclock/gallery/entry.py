@@ -19,7 +19,7 @@ from ackclock.gallery.ablations import Ablation
 from ackclock.gallery.interpretations import Interpretation, Interpretations
 from ackclock.gallery.measurements import Measure, Measured, Values
 from ackclock.gallery.verdict import Row
-from ackclock.input.fields import shown
+from ackclock.input.fields import SUGGESTIONS, SYNONYMS, nearest, shown
 from ackclock.plan import Plan
 
 #: Folder of the entries: in a checkout a link to its top, in an installed package a folder.
@@ -255,8 +255,19 @@ def find(wanted: str, known: Sequence[Entry] | None = None) -> Entry:
     found = exact or [entry for entry in among if _key(entry.id).startswith(key + "-")]
     if len(found) == 1:
         return found[0]
-    choices = ", ".join(entry.id for entry in found or among)
-    raise InputError(f"ID: found {shown(wanted)}; expected one of {choices}")
+    raise InputError(f"ID: found {shown(wanted)}; expected {_choices(wanted, found or among)}")
+
+
+def _choices(wanted: str, among: Sequence[Entry]) -> str:
+    """Return the entries that an unknown id may mean: by their text, or else by their ids."""
+    words = [_key(wanted), *SYNONYMS.get(_key(wanted), ())]
+    for text in (lambda entry: entry.title, lambda entry: entry.text):
+        about = [entry for word in words for entry in among if word in text(entry).casefold()]
+        if about:
+            listed = "; ".join(f"{entry.id} ({entry.title})" for entry in dict.fromkeys(about[:SUGGESTIONS]))
+            more = len(set(about)) - SUGGESTIONS
+            return listed + (f"; or {more} more on {shown(wanted)}" if more > 0 else "")
+    return nearest(wanted, [entry.id for entry in among])
 
 
 def _one_of(known: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -67,6 +68,22 @@ class Source:
         from ackclock import _core
 
         return dict(_core.toml_spans(self.text))
+
+
+def contents_table(texts: Mapping[str, str]) -> str:
+    """Return the TOML table of files' contents by name; `tomli_w` would take a time that grows with their squares."""
+    return f"\n[{CONTENTS}]\n" + "".join(f"{_quoted(name)} = {_multiline(text)}\n" for name, text in texts.items())
+
+
+def _multiline(text: str) -> str:
+    """Return a text as a literal of several lines, or where that cannot be, quoted."""
+    is_plain = text.isascii() and not re.search(r"[^\n\t -~]|''|'$", text)
+    return f"'''\n{text}'''" if is_plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes: what JSON escapes, and DEL, are escaped in TOML too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 #: The place of a value in the text below, an item of a list, or the option that it was written in.
