@@ -185,7 +185,7 @@ ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "±": "+-", "µ": "u",
 
 
 def _prepare_streams() -> None:
-    """Open the null device for closed streams, and replace characters that the terminal's encoding lacks from now on."""
+    """Open the null device for closed streams; replace characters that the terminal's encoding lacks from now on."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # else the next file that is opened would have its number
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (no import; it stays)

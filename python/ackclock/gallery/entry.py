@@ -261,12 +261,12 @@ def find(wanted: str, known: Sequence[Entry] | None = None) -> Entry:
 def _choices(wanted: str, among: Sequence[Entry]) -> str:
     """Return the entries that an unknown id may mean: by their text, or else by their ids."""
     words = [_key(wanted), *SYNONYMS.get(_key(wanted), ())]
-    for text in (lambda entry: entry.title, lambda entry: entry.text):
-        about = [entry for word in words for entry in among if word in text(entry).casefold()]
-        if about:
-            listed = "; ".join(f"{entry.id} ({entry.title})" for entry in dict.fromkeys(about[:SUGGESTIONS]))
-            more = len(set(about)) - SUGGESTIONS
-            return listed + (f"; or {more} more on {shown(wanted)}" if more > 0 else "")
+    titled = [entry for word in words for entry in among if word in f"{entry.id} {entry.title}".casefold()]
+    about = list(dict.fromkeys(titled or [entry for word in words for entry in among if word in entry.text.casefold()]))
+    if about:
+        listed = "; ".join(f"{entry.id} ({entry.title})" for entry in about[:SUGGESTIONS])
+        more = len(about) - SUGGESTIONS
+        return f"{listed}; or {more} more on {shown(wanted)}" if more > 0 else listed
     return nearest(wanted, [entry.id for entry in among])
 
 
