@@ -333,7 +333,7 @@ def test_errors_of_all_files_are_printed_line_by_line(here):
         (["--seed", "1", "--repeats", "2"], "--seed: found both --seed and --repeats; expected one of them"),
         (["--quick", "--repeats", "2"], "--quick: found both --quick and --repeats; expected one of them"),
         (["--jobs", "0"], "--jobs: found 0; expected a whole number from 1 to 10000"),
-        (["--engine", "pakcet"], 'engine: found "pakcet"; expected one of "packet", "theory"'),
+        (["--engine", "pakcet"], 'engine: found "pakcet"; expected "packet"'),
         (["--engine", "packet,,"], 'engine: found ""; expected one of "packet", "theory"'),
         (["--out", "/dev/null/x"], "/dev/null/x: cannot be written: "),
         (["--out", "/proc/x"], "/proc/x: cannot be written: "),

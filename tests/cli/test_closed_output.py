@@ -58,6 +58,20 @@ def test_it_exits_silently(arguments):
     assert "Exception" not in errors
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_closed_reads_and_writes_nothing(closed, tmp_path):
+    asked = f"run {DUMBBELL} --quick --set duration=20s --out out --no-report"
+    done = subprocess.run(
+        ["bash", "-c", f'"$0" -m ackclock {asked} {closed}', sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert len(Dataset.read(tmp_path / "out").flows) == 10
+
+
 def test_a_run_is_still_written(tmp_path):
     asked = ("run", DUMBBELL, "--quick", "--set", "duration=20s", "--out", "out", "--no-report")
     status, errors = unread(*asked, cwd=tmp_path)
@@ -88,3 +102,24 @@ def test_another_broken_pipe_is_reported(monkeypatch):
     monkeypatch.setattr(show, "print_catalog", broken)
     done = CliRunner().invoke(application, ["show"])
     assert (done.exit_code, done.stderr) == (1, "ackclock: Broken pipe\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "found no memory left; expected more, or a higher limit (ulimit -v)"),
+        (
+            RuntimeError("can't start new thread"),
+            "found no room for another thread; expected higher limits (ulimit -u, ulimit -v)",
+        ),
+    ],
+)
+def test_exhausted_limits_are_one_line(error, message, monkeypatch):
+    from ackclock.cli import show
+
+    def exhausted() -> None:
+        raise error
+
+    monkeypatch.setattr(show, "print_catalog", exhausted)
+    done = CliRunner().invoke(application, ["show"])
+    assert (done.exit_code, done.stderr) == (1, f"ackclock: {message}\n")

@@ -205,8 +205,11 @@ CONTENTS = {
         "found tables nested too deeply",
     ),
     "deep lists": (SMALL + "x = " + "[" * 5000 + "]" * 5000, "found tables nested too deeply"),
-    "deep tables": (SMALL + "x = " + "{a=" * 300 + "1" + "}" * 300, "expected"),
-    "a deep heading": ("[" + ".".join(["a"] * 5000) + "]\n", "expected"),
+    "deep tables": (SMALL + "x = " + "{a=" * 300 + "1" + "}" * 300, "found tables nested too deeply"),
+    "a deep heading": ("[" + ".".join(["a"] * 5000) + "]\n", "found tables nested too deeply"),
+    "a deep key": (".".join(["a"] * 20_000) + " = 1\n" + SMALL, "found tables nested too deeply"),
+    "a date": (SMALL + "x = 2026-01-01T07:00:00Z\n", "found an unknown key"),
+    "a trace in an unknown key": (SMALL + 'rato = { trace = "small.toml" }\n', "found an unknown key"),
     "100,000 digits": (SMALL.replace("= 2", "= " + "9" * 100_000), "expected TOML"),
     "a long quantity": (SMALL.replace("5Mbit", "9" * 100_000 + "Mbit"), "network.rate: found"),
     "a long name": (SMALL.replace("small", "n" * 300), "name: found"),
@@ -230,6 +233,14 @@ def test_odd_contents(here, text, expected):
     Path("odd.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     command = ("sweep", "odd.toml") if b"[sweep]" in Path("odd.toml").read_bytes() else ("run", "odd.toml", "--dry-run")
     assert expected in rejected(*command)
+
+
+def test_a_deep_key_takes_little_memory(here):
+    """Python's own parser takes gigabytes for it."""
+    Path("odd.toml").write_text(".".join(["a"] * 20_000) + " = 1\n" + SMALL)
+    limited = 'ulimit -v 1500000; exec "$0" -m ackclock run odd.toml --dry-run'
+    done = subprocess.run(["bash", "-c", limited, sys.executable], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
 
 
 @pytest.mark.parametrize("folder", ["pipe", "/dev/zero", "x" * 300, "a\\u0000b", "\\u001b[31m", "folder", "loop"])

@@ -78,8 +78,8 @@ def test_an_ambiguous_name_shows_every_meaning():
     [
         ("dumbel", '"dumbbell"'),
         ("utilization", '"utilisation"'),
-        ("cubik", '"cubic" or "lincubic"'),
-        ("\udcff", "a name that `ackclock show`, `show metrics` or `show scenario` lists"),
+        ("cubik", '"cubic"'),
+        ("\udcff", "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists"),
     ],
 )
 def test_an_unknown_name_gets_suggestions_in_one_line(name, expected):

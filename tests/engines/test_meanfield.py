@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -142,6 +144,13 @@ def test_unsupported_features_of_the_model_are_reported(text, what, others):
     assert (reason.what, reason.available_in) == (what, others)
     with pytest.raises(UnsupportedError):
         engines.engine("meanfield").run(plan(text), 1)
+
+
+@pytest.mark.parametrize("name", ["meanfield", "fluid"])
+def test_a_testbed_that_adds_no_delay_is_unsupported_by_models(name):
+    testbed = ac.load(Path(__file__).parents[2] / "scenarios" / "testbed.toml").plan()
+    (reason,) = engines.unsupported(engines.engine(name), testbed)
+    assert (reason.what, reason.available_in) == ("flows without propagation delay", ("packet", "linux", "ns2", "ns3"))
 
 
 def test_scaling_down_in_cubic_mode_gives_a_warning(limit):

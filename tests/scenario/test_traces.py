@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from changed import changed
 
 import ackclock as ac
 from ackclock.errors import ScenarioError
+from ackclock.input import source
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
@@ -110,6 +112,19 @@ def test_a_wrong_trace_is_one_line(tmp_path, content, expected):
 def test_a_missing_file_is_reported_at_its_key(tmp_path):
     path = written(tmp_path, "1\n", changed(TEXT, ("a.trace", "b.trace")))
     assert 's.toml:5: network.rate.trace: found "b.trace": ' in problem(path)
+
+
+def test_a_trace_of_ten_mebibytes_is_read(tmp_path):
+    times = "".join(f"{at_ms}\n" for at_ms in range(1, 1_600_000))
+    assert len(times) > 10 << 20
+    assert ac.load(written(tmp_path, times)).plan().bottleneck_link.trace.period_s == 1599.999
+
+
+@pytest.mark.parametrize("text", ["", "1\n", "\n1\n", "'", "1''\n", "'''", '"\\', "é\x7f\u2028\n", "a\tb\n", "\x01"])
+def test_contents_of_files_are_stored_as_they_are(text):
+    stored = source.contents_table({"a.trace": text, 'b "\\\x7f': "1"})
+    assert tomllib.loads(stored)["traces"] == {"a.trace": text, 'b "\\\x7f': "1"}
+    assert source.Source("", stored).toml()["traces"]["a.trace"] == text
 
 
 def test_a_scenario_text_has_no_files():

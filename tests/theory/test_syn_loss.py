@@ -23,7 +23,7 @@ def test_the_example_by_its_own_equations():
     assert result.syn_s == pytest.approx(0.609, abs=5e-4)
     assert result.total_s == pytest.approx(2.74, abs=5e-3)
     assert result.syn_share == pytest.approx(0.22, abs=5e-3)
-    assert result.retried_share == pytest.approx(0.409 / 2.740, abs=1e-3)
+    assert result.retried_s / result.total_s == pytest.approx(0.409 / 2.740, abs=1e-3)
 
 
 @pytest.mark.parametrize("p", [1e-4, 0.02, 0.3])

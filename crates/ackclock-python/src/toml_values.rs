@@ -1,11 +1,12 @@
-//! The values of a TOML text, parsed faster than by Python's `tomllib`, which would slow the start of each command.
+//! The values of a TOML text, parsed faster than by Python's `tomllib`, which would slow the start of each command, and
+//! takes gigabytes for a key of thousands of names.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use toml_edit::{Document, Item, Table, Value};
 
-/// Return the tables of a text, as `tomllib` does. Raises `ValueError` for invalid TOML, and for dates and times.
+/// Return the tables of a text, as `tomllib` does. Raises `ValueError` for invalid TOML.
 pub fn values<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let document =
         Document::parse(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -39,8 +40,15 @@ fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> 
         Value::Float(number) => number.value().into_pyobject(py)?.into_any(),
         Value::Boolean(flag) => flag.value().into_pyobject(py)?.to_owned().into_any(),
         Value::Datetime(time) => {
-            let found = format!("found {}; expected no times of day", time.value());
-            return Err(PyValueError::new_err(found));
+            let kind = match (time.value().date, time.value().time) {
+                (Some(_), Some(_)) => "datetime",
+                (Some(_), None) => "date",
+                _ => "time",
+            };
+            let text = time.value().to_string();
+            py.import("datetime")?
+                .getattr(kind)?
+                .call_method1("fromisoformat", (text,))?
         }
         Value::Array(values) => {
             let found = values.iter().map(|one| of_value(py, one));

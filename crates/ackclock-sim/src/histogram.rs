@@ -129,8 +129,7 @@ fn empty_octave() -> Octave {
 
 /// Octave and bin of a value. The leading bit names the octave, the next [`SUB_BITS`] bits the bin.
 fn place(value: u64) -> (usize, usize) {
-    let bits = u64::BITS - value.leading_zeros();
-    let octave = bits.saturating_sub(SUB_BITS);
+    let octave = (value | (SUB_BINS as u64 - 1)).ilog2() + 1 - SUB_BITS;
     let bin = value >> octave.saturating_sub(1);
     (octave as usize, bin as usize % SUB_BINS)
 }

@@ -111,11 +111,14 @@ pub struct Receiver {
     /// Timestamp of the earliest segment not yet acknowledged.
     echo: Time,
     last_arrival: Time,
+    /// Time of the delayed ACK, or of a SYN/ACK or FIN to retransmit.
     timer: Time,
     /// The application, if it reads slowly.
     reader: Option<Box<Reader>>,
     /// Time of its next read.
     reads_at: Time,
+    /// Earlier of the timer and the next read.
+    deadline: Time,
     /// Wait for the answer to a SYN/ACK or FIN, doubled from `initial_rto` up to `max_rto` (RFC 6298).
     control_rto: Time,
     initial_rto: Time,
@@ -162,6 +165,7 @@ impl Receiver {
             timer: Time::NEVER,
             reader: plan.slow_reader.map(Reader::new).map(Box::new),
             reads_at: Time::NEVER,
+            deadline: Time::NEVER,
             control_rto: plan.tcp.initial_rto,
             initial_rto: plan.tcp.initial_rto,
             max_rto: plan.tcp.max_rto,
@@ -179,7 +183,14 @@ impl Receiver {
     /// Time of the receiver's next timer (delayed ACK, SYN/ACK or FIN to retransmit, or a slow reader's next read).
     #[inline]
     pub fn wake(&self) -> Time {
-        self.timer.min(self.reads_at)
+        self.deadline
+    }
+
+    /// Set the timer, not that of the next read.
+    #[inline]
+    fn set_timer(&mut self, due: Time) {
+        self.timer = due;
+        self.deadline = due.min(self.reads_at);
     }
 
     /// True if the connection is closed on this side.
@@ -241,10 +252,10 @@ impl Receiver {
             _ => {
                 let due = jiffies::timer_expiry(self.tick, self.ack_delayed_since, self.delay);
                 if due > now && !self.compression.holds() {
-                    self.timer = due;
+                    self.set_timer(due);
                     return None;
                 }
-                self.timer = Time::NEVER;
+                self.set_timer(Time::NEVER);
                 let held = self.compression.release();
                 (self.pending > 0 || held).then(|| self.acknowledge_rarely())
             }
@@ -329,7 +340,7 @@ impl Receiver {
         }
         if self.timer.is_never() {
             self.ack_delayed_since = now;
-            self.timer = now + self.delay;
+            self.set_timer(now + self.delay);
         }
         None
     }
@@ -339,7 +350,7 @@ impl Receiver {
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
         self.quick.on_ack();
-        self.timer = Time::NEVER;
+        self.set_timer(Time::NEVER);
         self.sent_packets += 1;
         let mut reply = Reply {
             kind: Kind::Ack,
@@ -412,7 +423,7 @@ impl Receiver {
         }
         if !at_once {
             if let Some(wait) = self.compression.hold(self.next) {
-                self.timer = self.timer.min(now + wait);
+                self.set_timer(self.timer.min(now + wait));
                 return earlier;
             }
         }

@@ -138,8 +138,6 @@ pub struct Sender {
     stop: BlockedBy,
     /// First segment beyond the receiver's window (RFC 9293 section 3.3.1: SND.UNA + SND.WND).
     window_end: u64,
-    /// Segments that the application may have written beyond those acknowledged, without a [`SendBuffer`].
-    send_limit: u64,
     /// Wait for the next zero-window probe, once one is awaited.
     probe_wait: Time,
     workload: Workload,
@@ -204,9 +202,6 @@ impl Sender {
             cwnd_usage: CwndUsage::default(),
             stop: BlockedBy::Opening,
             window_end: 0,
-            send_limit: buffer::segments(&tcp)
-                .filter(|_| !tcp.tso_batching)
-                .unwrap_or(u64::MAX / 2),
             probe_wait: Time::ZERO,
             workload: Workload::new(plan),
             buffer,

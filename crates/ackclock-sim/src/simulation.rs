@@ -18,6 +18,7 @@ use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
+use crate::receiver::Receiver;
 use crate::sender::{Outlet, SendReason, Sender};
 use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
@@ -277,11 +278,8 @@ impl Simulation {
             return self.reach_sink(slot, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
-        while receiver.wake() < local {
-            let due = receiver.wake();
-            if let Some(reply) = receiver.on_timer(due) {
-                self.network.send_reply(packet.flow, &reply, due);
-            }
+        if receiver.wake() < local {
+            fire_timers(receiver, &mut self.network, packet.flow, local);
         }
         if let Some(reply) = receiver.on_packet(packet, local) {
             if let Some(earlier) = receiver.take_earlier() {
@@ -292,7 +290,9 @@ impl Simulation {
         let is_rare = receiver.is_closed() || receiver.client().is_some();
         // The receiver's entry in the tree is no later than its timer.
         let due = flow.receiver_due();
-        self.timers.advance(receiver_timer(slot), due);
+        if !due.is_never() {
+            self.timers.advance(receiver_timer(slot), due);
+        }
         if is_rare {
             self.follow(slot);
         }
@@ -403,6 +403,17 @@ impl Simulation {
             Stage::Connection(flow) => Some(&flow.sender),
             _ => None,
         })
+    }
+}
+
+/// Fire the receiver's timers that are due before `local`.
+#[cold]
+fn fire_timers(receiver: &mut Receiver, network: &mut Network, flow: u32, local: Time) {
+    while receiver.wake() < local {
+        let due = receiver.wake();
+        if let Some(reply) = receiver.on_timer(due) {
+            network.send_reply(flow, &reply, due);
+        }
     }
 }
 

@@ -17,6 +17,10 @@ pub struct Workload {
     /// Time between two segments that a rate-limited application writes; none if it is too short for
     /// the clock.
     period: Option<Time>,
+    /// Segments that a send buffer of a given size holds; `u64::MAX` if the size is not given.
+    buffer_segments: u64,
+    /// True if everything is written from the start: neither a rate nor a buffer limits the application.
+    is_greedy: bool,
     started: Time,
     /// Time at which the application stops writing; [`Time::NEVER`] if it does not, or already has.
     pub stop: Time,
@@ -27,15 +31,19 @@ impl Workload {
     pub fn new(plan: &FlowPlan) -> Workload {
         let mss_bytes = u64::from(plan.tcp.mss_bytes);
         let segments = segments_of(plan.size_bytes, mss_bytes);
+        let buffer_bytes = plan.tcp.send_buffer_bytes;
+        let period = plan
+            .application_rate
+            .map(|rate| rate.transmission_time(mss_bytes))
+            .filter(|&period| period > Time::ZERO);
         Workload {
             mss_bytes,
             size_bytes: plan.size_bytes,
             segments,
             end: segments.saturating_add(1),
-            period: plan
-                .application_rate
-                .map(|rate| rate.transmission_time(mss_bytes))
-                .filter(|&period| period > Time::ZERO),
+            period,
+            buffer_segments: buffer_bytes.map_or(u64::MAX, |bytes| (bytes / mss_bytes).max(1)),
+            is_greedy: period.is_none() && buffer_bytes.is_none(),
             started: Time::NEVER,
             stop: plan.stop.unwrap_or(Time::NEVER),
         }
@@ -93,12 +101,23 @@ impl Workload {
         }
     }
 
-    /// Segments written up to `now`, the FIN included once all data are.
+    /// Segments written up to `now` when those before `acknowledged` have left the buffer.
     #[inline]
-    pub fn available(&self, now: Time) -> u64 {
-        if self.period.is_none() {
+    pub fn available(&self, acknowledged: u64, now: Time) -> u64 {
+        if self.is_greedy {
             return self.end;
         }
+        self.available_without_buffer(now)
+            .min(self.room_end(acknowledged))
+    }
+
+    /// First segment for which the buffer has no room when those before `acknowledged` have left it.
+    pub fn room_end(&self, acknowledged: u64) -> u64 {
+        acknowledged.saturating_add(self.buffer_segments)
+    }
+
+    /// Segments that the application would have written up to `now`, the FIN included once all data are.
+    pub fn available_without_buffer(&self, now: Time) -> u64 {
         let written = self.written(now);
         if written < self.segments {
             written

@@ -62,6 +62,16 @@ class Group(click.Group):
         options["context_settings"] = SETTINGS | (options.get("context_settings") or {})
         super().__init__(*args, **options)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first argument; fail with the nearest if there is none."""
+        if not ctx.resilient_parsing and args[0][:1] != "-" and self.get_command(ctx, args[0]) is None:
+            from ackclock.input.fields import nearest, shown
+
+            ctx.fail(f"found no command {shown(args[0])}; expected {nearest(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help as `Command` does."""
         write_help(self.help, formatter)

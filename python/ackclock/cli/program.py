@@ -132,6 +132,12 @@ class Program(Group):
             if _is_output_closed(error):
                 raise
             return _report(error)
+        except BaseException as error:  # a panic of Rust in another package is no Exception
+            message = _exhausted(error)
+            if message is None:
+                raise
+            print_error(message)
+            return 1
         return 0
 
 
@@ -194,7 +200,10 @@ ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "±": "+-", "µ": "u",
 
 
 def _prepare_streams() -> None:
-    """Replace characters that the terminal's encoding lacks from now on."""
+    """Open the null device for closed streams; replace characters that the terminal's encoding lacks from now on."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # else the next file that is opened would have its number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (no import; it stays)
     codecs.register_error("ackclock.ascii", _replaced)
     streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
     for stream in streams:
@@ -228,6 +237,16 @@ def _report(error: AckclockError | OSError) -> int:
     name = None if isinstance(error, BrokenPipeError) else error.filename
     print_error(f"{name or 'ackclock'}: {error.strerror or error}".split("\n")[0])
     return 1
+
+
+def _exhausted(error: BaseException) -> str | None:
+    """Return a message if an exception reports that this process may not have more memory or threads."""
+    text = str(error)
+    if isinstance(error, MemoryError) or "failed to map segment" in text:
+        return "ackclock: found no memory left; expected more, or a higher limit (ulimit -v)"
+    if "can't start new thread" in text or "Resource temporarily unavailable" in text:
+        return "ackclock: found no room for another thread; expected higher limits (ulimit -u, ulimit -v)"
+    return None
 
 
 def _is_output_closed(error: BaseException | None) -> bool:

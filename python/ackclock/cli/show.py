@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ackclock.algorithms import AlgorithmSpec
     from ackclock.scenario.key_reference import Described
 
-#: Similar names that the message for an unknown one suggests.
-SUGGESTIONS = 3
-
 #: Algorithms whose name is also that of an engine and of a scenario's table.
 AMBIGUOUS = ("linux",)
 
@@ -99,19 +96,17 @@ def _explain(name: str) -> bool:
 
 
 def _suggestion(name: str) -> str:
-    import difflib
-
     from ackclock import algorithms
     from ackclock.engines import ENGINES
-    from ackclock.input.fields import EXCERPT, shown
+    from ackclock.input.fields import shown, suggestions
     from ackclock.metrics import METRICS
     from ackclock.scenario import key_reference
 
     specs = [each for family in algorithms.FAMILIES for each in algorithms.names(family)]
     names = dict.fromkeys([*specs, *METRICS, ALL_METRICS, *key_reference.names(), *ENGINES])
-    close = difflib.get_close_matches(name[:EXCERPT].lower(), names, n=SUGGESTIONS)
+    close = suggestions(name, names)
     if not close:
-        return "a name that `ackclock show`, `show metrics` or `show scenario` lists"
+        return "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists"
     return " or ".join(map(shown, close))
 
 

@@ -136,8 +136,13 @@ def sync(path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the system's reason within Polars' message: `parquet: …: No space left on device (os error 28)`."""
+    """Return the system's reason within Polars' message: `parquet: …: No space left on device (os error 28)`.
+
+    Polars loses it where the footer of a file cannot be written: "Invalid thrift: transport error".
+    """
     reason = re.search(r"([^:\n]+) \(os error \d+\)", str(error))
+    if reason is None and "transport error" in str(error):
+        return "No space left on device, or another error of the disk"
     return reason[1].strip() if reason else first_line(error)
 
 

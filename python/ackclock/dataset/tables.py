@@ -325,15 +325,6 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "disk": DISK,
 }
 
-#: Tables that no engine fills, only captures.
-OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", "levels")
-
-#: Tables that only an examination of a host fills.
-OF_HOSTS = ("clock_gaps", "disk")
-
-#: Tables of two joined captures of the same flows; engines fill `delays` too.
-OF_JOINS = ("delays", "placed")
-
 
 def schema(table: str) -> pl.Schema:
     """Return the Polars schema of a table. Raises `KeyError` for an unknown table."""

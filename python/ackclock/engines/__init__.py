@@ -33,8 +33,9 @@ ENGINES = {
 def engine(name: str) -> Engine:
     """Return an engine by name. Raises `InputError` for an unknown one."""
     if name not in ENGINES:
-        names = ", ".join(f'"{each}"' for each in ENGINES)
-        arguments.wrong_value("engine", name, f"one of {names}")
+        from ackclock.input.fields import nearest
+
+        arguments.wrong_value("engine", name, nearest(name, ENGINES))
     module, kind = ENGINES[name]
     made: Engine = getattr(import_module(module), kind)()
     return made

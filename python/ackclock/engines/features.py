@@ -18,6 +18,7 @@ SLOW_READERS = "slow readers (slow_reader)"
 SEND_BUFFERS = "limited send buffers (tcp.send_buffer)"
 PRIORITIES = "priorities"
 STARTS = "flows that start later"
+NO_DELAY = "flows without propagation delay"
 GENERATED = "generated traffic"
 UDP = "UDP"
 ROUTED = "routed networks"
@@ -52,7 +53,7 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 #: All features that are not the name of an algorithm.
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, ROUTED,
-    SEVERAL_LINKS, REVERSE,
+    NO_DELAY, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION, CORRUPTION,
     BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
     SIZES, DELAYS, INSIDE, PATHS,
@@ -74,6 +75,7 @@ _OF_FLOWS: Mapping[str, Callable[[FlowPlan], bool]] = {
     FINITE: lambda flow: flow.size_bytes is not None,
     STOPS: lambda flow: flow.stop_s is not None,
     STARTS: lambda flow: flow.start_s > 0 or flow.start_jitter_s > 0,
+    NO_DELAY: lambda flow: flow.base_rtt_s == 0,
     REQUESTS: lambda flow: flow.request_bytes is not None,
     APPLICATION: lambda flow: flow.application_rate_bps is not None,
     PRIORITIES: lambda flow: flow.priority != 0,

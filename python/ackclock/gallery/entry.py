@@ -19,7 +19,7 @@ from ackclock.gallery.ablations import Ablation
 from ackclock.gallery.interpretations import Interpretation, Interpretations
 from ackclock.gallery.measurements import Measure, Measured, Values
 from ackclock.gallery.verdict import Row
-from ackclock.input.fields import shown
+from ackclock.input.fields import SUGGESTIONS, SYNONYMS, nearest, shown
 from ackclock.plan import Plan
 
 #: Folder of the entries: in a checkout a link to its top, in an installed package a folder.
@@ -255,8 +255,19 @@ def find(wanted: str, known: Sequence[Entry] | None = None) -> Entry:
     found = exact or [entry for entry in among if _key(entry.id).startswith(key + "-")]
     if len(found) == 1:
         return found[0]
-    choices = ", ".join(entry.id for entry in found or among)
-    raise InputError(f"ID: found {shown(wanted)}; expected one of {choices}")
+    raise InputError(f"ID: found {shown(wanted)}; expected {_choices(wanted, found or among)}")
+
+
+def _choices(wanted: str, among: Sequence[Entry]) -> str:
+    """Return the entries that an unknown id may mean: by their text, or else by their ids."""
+    words = [_key(wanted), *SYNONYMS.get(_key(wanted), ())]
+    titled = [entry for word in words for entry in among if word in f"{entry.id} {entry.title}".casefold()]
+    about = list(dict.fromkeys(titled or [entry for word in words for entry in among if word in entry.text.casefold()]))
+    if about:
+        listed = "; ".join(f"{entry.id} ({entry.title})" for entry in about[:SUGGESTIONS])
+        more = len(about) - SUGGESTIONS
+        return f"{listed}; or {more} more on {shown(wanted)}" if more > 0 else listed
+    return nearest(wanted, [entry.id for entry in among])
 
 
 def _one_of(known: Sequence[str]) -> str:

@@ -32,11 +32,60 @@ Loc: TypeAlias = tuple[int | str, ...]
 #: Longest excerpt of a user's value in a message, in characters.
 EXCERPT = 60
 
-#: Up to so many known words are listed beside the nearest one.
-FEW = 6
+#: Up to so many known words are listed beside the nearest one, and up to so many where none is near.
+FEW, MAX_LISTED = 6, 12
 
-#: Nearest keys that are listed in place of one that is unlike any.
-NEAREST = 3
+#: The maximum number of words that are suggested for an unknown one.
+SUGGESTIONS = 3
+
+#: Likeness (`difflib`) of a word that is misspelt, and of one that may be.
+MISSPELT, ALIKE = 0.8, 0.6
+
+_DELAY = ("queue_delay_p95_s", "queue_delay_mean_s", "rtt_mean_s", "delay", "codel")
+_LOSS = ("loss_rate", "retransmission_rate", "loss")
+_QUEUE = ("queue_mean_p", "queue", "limit", "codel", "pfifo")
+_RATE = ("goodput_bps", "throughput_bps", "rate", "utilisation")
+_COMPLETION = ("fct_mean_s", "fct_p95_s", "slowdown_p99")
+
+#: Names that are meant by other words of the field, the likeliest first: those that are known where the word is found.
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("delay", "latency", "bufferbloat", "lag", "sojourn"), _DELAY),
+    **dict.fromkeys(("ping", "rtt"), ("rtt_mean_s", "rtt_p95_s", "rtt")),
+    **dict.fromkeys(("fair", "fairness", "share"), ("jain", "max_min_fairness", "cov_goodput")),
+    **dict.fromkeys(("loss", "losses", "lost", "drop", "drops", "dropped"), _LOSS),
+    **dict.fromkeys(("retransmit", "retransmits", "retransmissions"), ("retransmission_rate", "timeouts")),
+    **dict.fromkeys(("throughput", "bandwidth", "bw", "speed", "capacity"), _RATE),
+    **dict.fromkeys(("utilization", "usage", "load"), ("utilisation", "load")),
+    **dict.fromkeys(("fct", "completion", "duration", "slowdown"), _COMPLETION),
+    **dict.fromkeys(("rto", "timeout"), ("timeouts", "min_rto", "initial_rto")),
+    **dict.fromkeys(("queue", "buffer", "backlog", "occupancy"), _QUEUE),
+    **dict.fromkeys(("aqm", "qdisc"), ("codel", "fq_codel", "pie", "discipline", "queue")),
+    **dict.fromkeys(("cake", "fq"), ("fq_codel", "fq_pie", "sfq")),
+    **dict.fromkeys(("droptail", "drop_tail", "taildrop", "tail_drop", "fifo"), ("pfifo", "bfifo")),
+    **dict.fromkeys(("ecn", "marks", "marking", "ce"), ("mark_rate", "ecn", "dctcp")),
+    **dict.fromkeys(("bbr2", "bbrv2", "bbrv3"), ("bbr3", "bbr")),
+    **dict.fromkeys(("newreno", "new_reno", "aimd"), ("reno",)),
+    **dict.fromkeys(("cca", "cc", "control", "algorithm"), ("congestion", "cubic", "bbr")),
+    **dict.fromkeys(("window", "cwnd"), ("cwnd_mean", "cwnd_peak", "cwnd")),
+    **dict.fromkeys(("sack", "dsack"), ("sack", "stack")),
+    **dict.fromkeys(("l4s", "prague"), ("dualpi2", "dctcp")),
+    **dict.fromkeys(("kernel", "uml", "netns"), ("linux", "kernel")),
+    **dict.fromkeys(("simulation", "simulator", "des"), ("packet", "run")),
+    **dict.fromkeys(("appenzeller", "stanford", "sizing"), ("buffer", "limit")),
+    **dict.fromkeys(("simulate", "start", "exec"), ("run",)),
+    **dict.fromkeys(("analyse", "analyze", "pcap", "wireshark", "inspect"), ("capture", "doctor")),
+    **dict.fromkeys(("diagnose", "debug", "health"), ("doctor",)),
+    **dict.fromkeys(("list", "ls", "info", "describe", "help", "explain"), ("show",)),
+    **dict.fromkeys(("optimise", "optimize", "tune", "search", "recommend", "size"), ("find",)),
+    **dict.fromkeys(("diff", "versus", "vs"), ("compare",)),
+    **dict.fromkeys(("graph", "chart", "draw", "figure"), ("plot",)),
+    **dict.fromkeys(("grid", "scan", "campaign"), ("sweep",)),
+    **dict.fromkeys(("verify", "validate", "test"), ("check",)),
+    **dict.fromkeys(("anova", "sensitivity"), ("effects",)),
+    **dict.fromkeys(("replicate", "paper", "gallery"), ("reproduce",)),
+    **dict.fromkeys(("create", "add", "scaffold"), ("new",)),
+    **dict.fromkeys(("pack", "archive", "zip"), ("bundle",)),
+}
 
 #: Pydantic's error types, and what they expect in a user's words.
 EXPECTED = {
@@ -131,17 +180,56 @@ def dotted(loc: Loc) -> str:
 
 
 def nearest(word: object, known: Collection[object]) -> str:
-    """Return the expectation for an unknown word: the nearest known one, and the others if they are few."""
+    """Return the expectation for an unknown word: the nearest known ones, all if they are few, or some of many."""
     names = [name if isinstance(name, str) else shown(name) for name in known]
     listed = ", ".join(shown(name) for name in known)
-    if close := closest(word, names):
-        return f"{shown(close)} (known: {listed})" if 1 < len(names) <= FEW else shown(close)
-    return f"one of {listed}" if len(names) > 1 else listed
+    if close := suggestions(word, names):
+        *others, last = map(shown, close)
+        either = f"{', '.join(others)} or {last}" if others else last
+        return f"{either} (known: {listed})" if len(close) < len(names) <= FEW else either
+    if len(names) <= MAX_LISTED:
+        return f"one of {listed}" if len(names) > 1 else listed
+    some = difflib.get_close_matches(_lower(word), names, n=SUGGESTIONS, cutoff=0)
+    return f"one of {len(names)}, such as {', '.join(map(shown, some))}"
+
+
+def suggestions(word: object, names: Collection[str]) -> list[str]:
+    """Return the known names that an unknown word may mean, the likeliest first.
+
+    Those that it is another word for, else the one that it misspells, else those that share words with it, else the one
+    that it is like.
+    """
+    text = _lower(word)
+    parts = _parts(text)
+    meant = [name for key in ("_".join(parts), *parts) for name in SYNONYMS.get(key, ()) if name in names]
+    shared = {name: sum(_is_in(part, name) for part in parts) for name in names}
+    return (
+        list(dict.fromkeys(meant))[:SUGGESTIONS]
+        or difflib.get_close_matches(text, names, n=1, cutoff=MISSPELT)
+        or sorted((name for name in names if shared[name]), key=lambda name: -shared[name])[:SUGGESTIONS]
+        or difflib.get_close_matches(text, names, n=1, cutoff=ALIKE)
+    )
 
 
 def closest(word: object, names: Collection[str]) -> str | None:
     """The known word that may have been meant."""
-    return next(iter(difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)), None)
+    return next(iter(suggestions(word, names)), None)
+
+
+def _lower(word: object) -> str:
+    return str(word)[:EXCERPT].lower()
+
+
+def _parts(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text)
+
+
+def _is_in(part: str, name: str) -> bool:
+    """Return True if a word of a name begins with a part of another, or the part with it; neither may be short."""
+    return any(
+        min(len(part), len(other)) > 2 and (other.startswith(part) or part.startswith(other))
+        for other in _parts(name.lower())
+    )
 
 
 def check_one_given(expected: str = "", **values: object) -> None:
@@ -355,10 +443,7 @@ def _unknown_key(table: type[Table], loc: Loc, value: object) -> InitErrorDetail
     key, known = str(loc[-1]), sorted(table.keys())
     if key in table.hints:
         return fault_at(loc, value, table.hints[key], "a key that does not belong here")
-    if closest(key, known) or len(known) <= FEW:
-        return fault_at(loc, value, nearest(key, known), "an unknown key")
-    near = difflib.get_close_matches(key[:EXCERPT].lower(), known, n=NEAREST, cutoff=0)
-    return fault_at(loc, value, f"one of {len(known)} keys, such as {', '.join(map(shown, near))}", "an unknown key")
+    return fault_at(loc, value, nearest(key, known), "an unknown key")
 
 
 def _missing(table: type[Table], key: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,21 +54,36 @@ class Source:
 
     def toml(self) -> dict[str, Any]:
         """The values. Raises `ScenarioError` if the text is not TOML."""
+        from ackclock import _core
+
         try:
-            values = tomllib.loads(self.text)
-            _ = self._lines  # the parser that knows the lines must accept it too
-        except RecursionError:
-            raise ScenarioError([Problem(self.name, 1, "", "tables nested too deeply", "a scenario")]) from None
+            values = _core.toml_values(self.text)
         except ValueError as error:
             raise ScenarioError([_syntax_problem(self, str(error))]) from None
         return attach(values)
 
     @cached_property
     def _lines(self) -> dict[Loc, int]:
-        """The line of each key. Raises `ValueError` for what TOML does not allow (an integer beyond 64 bits)."""
+        """The line of each key."""
         from ackclock import _core
 
         return dict(_core.toml_spans(self.text))
+
+
+def contents_table(texts: Mapping[str, str]) -> str:
+    """Return the TOML table of files' contents by name; `tomli_w` would take a time that grows with their squares."""
+    return f"\n[{CONTENTS}]\n" + "".join(f"{_quoted(name)} = {_multiline(text)}\n" for name, text in texts.items())
+
+
+def _multiline(text: str) -> str:
+    """Return a text as a literal of several lines, or where that cannot be, quoted."""
+    is_plain = text.isascii() and not re.search(r"[^\n\t -~]|''|'$", text)
+    return f"'''\n{text}'''" if is_plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes: what JSON escapes, and DEL, are escaped in TOML too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 #: The place of a value in the text below, an item of a list, or the option that it was written in.
@@ -208,10 +223,12 @@ def _standard_input() -> bytes:
 
 
 def _syntax_problem(source: Source, message: str) -> Problem:
-    """From what either parser says: `Invalid value (at line 3, column 5)`, or an excerpt and a last line."""
+    """Return the mistake that the parser reports: its place in the first line, its reason in the last."""
     lines = source.text.splitlines() or [""]
     place = re.search(r"at line (\d+), column \d+", message)
-    line = min(int(place[1]), len(lines)) if place else len(lines)
-    reason = re.sub(r" \(at [^()]*\)$", "", message).strip().splitlines()[-1]
+    line = min(int(place[1]), len(lines)) if place else None
+    reason = message.strip().splitlines()[-1]
+    if line is None or "recursion depth" in reason:
+        return Problem(source.name, line, "", "tables nested too deeply", "a scenario")
     found = shown(lines[line - 1].strip())
     return Problem(source.name, line, "", found, f"TOML ({reason[:1].lower()}{reason[1:]})")

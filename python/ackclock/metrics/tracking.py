@@ -28,30 +28,6 @@ COLUMNS: dict[str, Any] = {
 SCHEMA: dict[str, Any] = {"run": pl.UInt32, "seed": pl.Int64, **COLUMNS}
 
 
-def tracking_error(view: RunView) -> float | None:
-    """Tracking error of CUBIC's window: mean over samples of how far it is from its curve, in segments.
-
-    |cwnd − max(W_cubic(t), W_est)| over the samples in congestion avoidance of the measured part, those of a window
-    that still comes down or up to its curve with them. Null where CUBIC's inside was not recorded. Source: Belhareth
-    2014 section 5.5.2 (figure 5.16: what the implementation makes of the target).
-    """
-    rows = view.measured("cubic_samples")
-    offs = [_off(*(block[name] for name in _OFF)) for block in rows.blocks(*_OFF)]
-    count = sum(off.size for off in offs)
-    return sum(float(off.sum()) for off in offs) / count if count else None
-
-
-def plateau_s(view: RunView) -> float | None:
-    """Time of CUBIC's window on its plateau: from W_max until it is a segment above, mean over the epochs.
-
-    From the first sample of an epoch that is at the curve's flat to the first that is a segment above it; only epochs
-    that come so far count. The curve takes ∛(1/C) from its flat on, 1.36 s for C = 0.4; whole segments that are rounded
-    towards the flat, as Linux does, are there as long before it too. Null where there is none. Source: Belhareth 2014
-    sections 5.5.1 and 5.5.2.
-    """
-    return view.cached(epochs)["plateau_s"].mean()  # type: ignore[return-value]
-
-
 def epochs(view: RunView) -> pl.DataFrame:
     """Return `cubic_epochs` of one run."""
     samples = view.measured("cubic_samples").frame().sort("flow", "time_s", maintain_order=True)
@@ -65,8 +41,10 @@ def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> 
     """Return a row for each flow's CUBIC epoch in the measured part: its plateau, and the distance from the curve.
 
     `run`, `seed`, `flow`; `start_s` (its first sample), `w_max` (the flat of the curve, segments), `k_s`;
-    `plateau_s`, from there to a segment more (null: not reached), and `tracking_error`, the mean distance from the
-    curve in segments. `between` looks at a part of each run (seconds).
+    `plateau_s`, from there to a segment more (null: not reached), which takes the curve ∛(1/C), 1.36 s for C = 0.4, and
+    twice that where whole segments are rounded towards the flat; and `tracking_error`, the mean distance from the
+    curve, |cwnd − max(W_cubic(t), W_est)|, in segments. `between` looks at a part of each run (seconds). Source:
+    Belhareth 2014 sections 5.5.1 and 5.5.2.
     """
     frames = [pl.DataFrame(schema=SCHEMA), *_of_runs(data, between)]
     return pl.concat(frames)

@@ -15,7 +15,7 @@ from typing import Any
 from ackclock.errors import InputError
 from ackclock.input import arguments, cli_values
 from ackclock.input.fields import shown
-from ackclock.input.source import Overlay, Source, attach, overlay
+from ackclock.input.source import CONTENTS, Overlay, Source, attach, contents_table, overlay
 from ackclock.scenario import points
 
 #: Characters that UTF-8 cannot encode.
@@ -57,7 +57,12 @@ def _complete(made: Overlay) -> Overlay:
     """The scenario with its values as text, and the contents of the traces that they name."""
     import tomli_w
 
-    return replace(made, text=tomli_w.dumps(made.content), content=attach(made.content))
+    rest, texts = dict(made.content), made.content.get(CONTENTS)
+    if isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values()):
+        text = tomli_w.dumps({key: value for key, value in rest.items() if key != CONTENTS}) + contents_table(texts)
+    else:
+        text = tomli_w.dumps(rest)
+    return replace(made, text=text, content=attach(made.content))
 
 
 def plain(value: Any, key: str) -> Any:

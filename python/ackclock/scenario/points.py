@@ -138,8 +138,8 @@ def sweep(content: Mapping[str, Any], source: Source) -> Sweep | None:
 
 
 def label(value: Any) -> str:
-    """A value as the file has it, on one line; a text without its quotes."""
-    return value if isinstance(value, str) else inline(value)
+    """Return a value as the file has it, on one line: a text without its quotes, a whole number without its point."""
+    return value if isinstance(value, str) else inline(_without_points(value))
 
 
 def short_labels(values: Sequence[Any]) -> list[str]:
@@ -198,15 +198,24 @@ def _some(axis: Axis, texts: Sequence[str] | None) -> Axis:
 def _places(values: Sequence[Any], text: str) -> list[int]:
     """Return the positions of the values that a text means: by label, or as TOML regardless of spacing."""
     names = zip(values, short_labels(values), strict=True)
-    meant = _exact(cli_values.value(text))
+    meant = exact(cli_values.value(text))
     return [
-        place for place, (value, short) in enumerate(names) if text in (label(value), short) or _exact(value) == meant
+        place for place, (value, short) in enumerate(names) if text in (label(value), short) or exact(value) == meant
     ]
 
 
-def _exact(value: Any) -> str:
-    """The same for equal values, whatever the order of a table's keys."""
-    return json.dumps(value, sort_keys=True, default=str)
+def exact(value: Any) -> str:
+    """Return the same text for equal values, whatever the order of a table's keys: 1 and 1.0 are equal."""
+    return json.dumps(_without_points(value), sort_keys=True, default=str)
+
+
+def _without_points(value: Any) -> Any:
+    """Return a value whose whole numbers are integers, as they are where a table of points has them as floats."""
+    if isinstance(value, dict):
+        return {key: _without_points(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return list(map(_without_points, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _axes(found: Any, place: Loc, path: Loc, source: Source, problems: list[Problem]) -> Iterator[Axis]:
@@ -226,8 +235,8 @@ def _axes(found: Any, place: Loc, path: Loc, source: Source, problems: list[Prob
 
 
 def _axis(path: Loc, place: Loc, values: list[Any], source: Source, problems: list[Problem]) -> Iterator[Axis]:
-    different = set(map(_exact, values))
-    if values and len(different) == len(values):
+    # Two values with one label could not be told apart in a table or a figure: "1" and 1.
+    if values and all(len(set(map(of, values))) == len(values) for of in (exact, label)):
         yield Axis(dotted(path), path, place, tuple(values), tuple(range(len(values))))
     else:
         twice = "one value twice" if values else "an empty list"

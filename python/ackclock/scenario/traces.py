@@ -21,7 +21,7 @@ from typing import Any
 
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Quantity, Reader, fault, shown
-from ackclock.input.source import CONTENTS, Attached, Source, attachments
+from ackclock.input.source import CONTENTS, Attached, Source, attachments, contents_table
 from ackclock.plan import TracePlan
 from ackclock.system import files
 
@@ -32,7 +32,7 @@ OPPORTUNITY_BYTES = 1500
 HEADER = "time_s,rate_bps"
 
 #: Longest trace, in bytes, and its bounds: a rate as that of a link.
-LONGEST_FILE = 8 << 20
+LONGEST_FILE = 32 << 20
 MAX_BPS = 1e13
 MAX_S = 720 * 3600.0
 
@@ -101,9 +101,7 @@ def with_traces(source: Source, folder: Path) -> Source:
             )
     if problems:
         raise ScenarioError(problems)
-    import tomli_w
-
-    return Source(source.name, f"{source.text}\n{tomli_w.dumps({CONTENTS: texts}, multiline_strings=True)}")
+    return Source(source.name, source.text + contents_table(texts))
 
 
 def _text(path: Path) -> str:

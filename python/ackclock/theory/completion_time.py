@@ -53,11 +53,6 @@ class ResponseTime(Generic[Number]):
         """Return the share of the handshake, with its repeats (equation 7.2)."""
         return self.syn_s / self.total_s
 
-    @property
-    def retried_share(self) -> Number:
-        """Return the share of the handshake's timeouts alone."""
-        return self.retried_s / self.total_s
-
 
 @checked(
     segments=POSITIVE,

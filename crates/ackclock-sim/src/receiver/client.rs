@@ -88,7 +88,8 @@ impl Receiver {
         let client = self.client.as_mut()?;
         client.syn_sent = now;
         let retransmitted = client.syn_retransmissions > 0;
-        self.timer = now + client.rtt.rto();
+        let rto = client.rtt.rto();
+        self.set_timer(now + rto);
         let syn = self.control(Kind::ClientSyn);
         Some(Reply {
             flags: syn.flags.with_retransmitted(retransmitted),
@@ -136,8 +137,8 @@ impl Receiver {
 
     fn request(&mut self, now: Time, retransmitted: bool) -> Option<Reply> {
         let client = self.client.as_ref()?;
-        let bytes = client.request_bytes;
-        self.timer = now + client.rtt.rto();
+        let (bytes, rto) = (client.request_bytes, client.rtt.rto());
+        self.set_timer(now + rto);
         self.window.on_opening(now);
         let request = self.control(Kind::Request);
         Some(Reply {

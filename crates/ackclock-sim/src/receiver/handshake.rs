@@ -11,7 +11,7 @@ impl Receiver {
             State::Listen | State::SynReceived => {
                 self.state = State::SynReceived;
                 self.echo = timestamp;
-                self.timer = now + self.control_rto;
+                self.set_timer(now + self.control_rto);
                 self.compression.on_opening(now);
                 self.window.on_opening(now);
                 Some(self.control(Kind::SynAck))
@@ -26,7 +26,7 @@ impl Receiver {
             State::SynReceived => self.establish(now),
             State::LastAck => {
                 self.state = State::Closed;
-                self.timer = Time::NEVER;
+                self.set_timer(Time::NEVER);
             }
             _ => {}
         }
@@ -36,13 +36,13 @@ impl Receiver {
         self.compression.on_opened(now);
         self.window.on_opened(now);
         self.state = State::Established;
-        self.timer = Time::NEVER;
+        self.set_timer(Time::NEVER);
         self.control_rto = self.initial_rto;
     }
 
     pub(super) fn repeat(&mut self, kind: Kind, now: Time) -> Reply {
         self.control_rto = (self.control_rto + self.control_rto).min(self.max_rto);
-        self.timer = now + self.control_rto;
+        self.set_timer(now + self.control_rto);
         if kind == Kind::SynAck {
             self.compression.on_opening(now);
             self.window.on_opening(now);
@@ -68,7 +68,7 @@ impl Receiver {
 
     pub(super) fn close(&mut self, now: Time) -> Reply {
         self.state = State::LastAck;
-        self.timer = now + self.control_rto;
+        self.set_timer(now + self.control_rto);
         self.pending = 0;
         self.control(Kind::FinAck)
     }

@@ -84,6 +84,7 @@ impl Receiver {
         if let Some(reader) = &self.reader {
             self.reads_at = reader.reads.due(arrived, is_all);
         }
+        self.set_timer(self.timer);
     }
 
     /// True if no more data can come before a read: all have, or the buffer is full.

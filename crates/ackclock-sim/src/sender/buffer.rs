@@ -242,12 +242,6 @@ impl SendBuffer {
     }
 }
 
-/// Segments that a buffer of a given size holds without batches, at least one.
-pub fn segments(tcp: &TcpPlan) -> Option<u64> {
-    let bytes = tcp.send_buffer_bytes?;
-    Some((bytes / u64::from(tcp.mss_bytes)).max(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

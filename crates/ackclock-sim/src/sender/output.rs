@@ -132,7 +132,11 @@ impl Sender {
     /// the application, which then limits the rate as well.
     #[inline]
     fn blocked_without_data(&mut self, now: Time) -> BlockedBy {
-        let has_data = self.board.next < self.available(now);
+        let written = match &self.buffer {
+            Some(buffer) => buffer.written,
+            None => self.workload.available_without_buffer(now),
+        };
+        let has_data = self.board.next < written;
         if has_data && self.board.next >= self.window_end {
             return BlockedBy::Receiver;
         }
@@ -186,7 +190,7 @@ impl Sender {
     fn available(&self, now: Time) -> u64 {
         match &self.buffer {
             Some(buffer) => buffer.written,
-            None => self.workload.available(now),
+            None => self.workload.available(self.board.unacknowledged, now),
         }
     }
 
@@ -328,8 +332,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
         let next = self.board.next;
-        let sendable = self.board.unacknowledged + self.send_limit;
-        if next >= self.window_end.min(sendable) {
+        if next >= self.window_end {
             return false;
         }
         next < self.available(now) || self.awaits_application(next, now)
@@ -352,7 +355,10 @@ impl Sender {
     /// before, unless the application is still to be polled.
     #[cold]
     fn awaits_application(&mut self, next: u64, now: Time) -> bool {
-        let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.is_waiting);
+        let has_room = match &self.buffer {
+            Some(buffer) => !buffer.is_waiting,
+            None => next < self.workload.room_end(self.board.unacknowledged),
+        };
         if has_room && next < self.workload.segments {
             let written = self.workload.written_at(next).max(now);
             self.timers.application = written.min(self.workload.stop);

@@ -8,6 +8,8 @@ fn workload(size_bytes: Option<u64>, rate_bytes_per_s: Option<f64>) -> Workload 
         size_bytes,
         segments,
         end: segments.saturating_add(1),
+        buffer_segments: u64::MAX,
+        is_greedy: rate_bytes_per_s.is_none(),
         period: rate_bytes_per_s.map(|rate| Time::from_seconds(1000.0 / rate)),
         started: Time::NEVER,
         stop: Time::NEVER,
@@ -41,7 +43,7 @@ fn a_fin_in_the_last_segment_is_no_segment_more() {
     workload.close_in_data();
     let kinds = [1, 2].map(|segment| workload.kind(segment));
     assert_eq!(kinds, [Kind::Data, Kind::DataFin]);
-    assert_eq!((workload.end, workload.available(Time::ZERO)), (3, 3));
+    assert_eq!((workload.end, workload.available(0, Time::ZERO)), (3, 3));
 }
 
 #[test]
@@ -68,21 +70,21 @@ fn a_full_last_segment_is_not_followed_by_an_empty_one() {
 
 #[test]
 fn an_unlimited_application_has_written_all_and_the_fin() {
-    assert_eq!(workload(Some(2500), None).available(Time::ZERO), 4);
-    assert_eq!(workload(Some(0), None).available(Time::ZERO), 1);
-    assert_eq!(workload(None, None).available(Time::ZERO), u64::MAX);
+    assert_eq!(workload(Some(2500), None).available(0, Time::ZERO), 4);
+    assert_eq!(workload(Some(0), None).available(0, Time::ZERO), 1);
+    assert_eq!(workload(None, None).available(0, Time::ZERO), u64::MAX);
 }
 
 #[test]
 fn a_slow_one_writes_a_segment_at_a_time_and_the_fin_with_the_last() {
     let mut workload = workload(Some(2500), Some(10_000.0));
     assert_eq!(
-        workload.available(ms(5000)),
+        workload.available(0, ms(5000)),
         0,
         "not before the connection is open"
     );
     workload.start(ms(1000));
-    let written = [1000, 1099, 1100, 1199, 1200, 1300].map(|at| workload.available(ms(at)));
+    let written = [1000, 1099, 1100, 1199, 1200, 1300].map(|at| workload.available(0, ms(at)));
     assert_eq!(written, [1, 1, 2, 2, 4, 4]);
     let times = [0, 1, 2].map(|segment| workload.written_at(segment));
     assert_eq!(times, [ms(1000), ms(1100), ms(1200)]);
@@ -95,8 +97,8 @@ fn each_segment_is_available_from_the_time_it_is_written_at() {
     for segment in 0..1000 {
         let written = workload.written_at(segment);
         let before = Time::from_picoseconds(written.picoseconds() - 1);
-        assert_eq!(workload.available(written), segment + 1);
-        assert_eq!(workload.available(before), segment);
+        assert_eq!(workload.available(0, written), segment + 1);
+        assert_eq!(workload.available(0, before), segment);
     }
 }
 
@@ -124,4 +126,13 @@ fn an_application_stops_no_earlier_than_its_flow_begins() {
     };
     assert_eq!(stopping(ms(1000)), ms(1000));
     assert_eq!(stopping(ms(100)), ms(500));
+}
+
+#[test]
+fn a_buffer_of_a_given_size_holds_back_what_has_no_room() {
+    let mut workload = workload(Some(9500), None);
+    (workload.buffer_segments, workload.is_greedy) = (4, false);
+    let available = [0, 3, 6, 10].map(|acknowledged| workload.available(acknowledged, Time::ZERO));
+    assert_eq!(available, [4, 7, 10, 11]);
+    assert_eq!(workload.available_without_buffer(Time::ZERO), 11);
 }

@@ -33,6 +33,7 @@ from ackclock.plan import Plan
 PROGRAM, PACKAGE = "ns", "ns2"
 
 HAS = {
+    features.NO_DELAY,
     features.FINITE, features.STOPS, features.STARTS, features.GENERATED, features.UDP, features.SEVERAL_LINKS,
     features.REVERSE, features.RANDOM_LOSS, features.CHANGES, features.ECN, features.SIZES, features.ROUTED,
     features.PATHS,

@@ -37,6 +37,7 @@ PACKAGES = "g++ and libns3-dev"
 OPTIONS = ("-std=c++17", "-O0", "run.cc", "-o", "run", *(f"-lns3-{name}" for name in program.LIBRARIES))
 
 HAS = {
+    features.NO_DELAY,
     features.FINITE, features.STOPS, features.STARTS, features.GENERATED, features.UDP, features.RANDOM_LOSS,
     features.CHANGES, features.ECN,
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -145,9 +144,9 @@ class Sweep:
         axes = whole.only(where).axes
         table = self.table
         for before, axis in zip(self.axes, axes, strict=True):
-            kept = {_as_json(value) for value in axis.values}
+            kept = set(map(points.exact, axis.values))
             texts = _column(axis.key, list(before.values)).to_list()
-            some = [text for text, value in zip(texts, before.values, strict=True) if _as_json(value) in kept]
+            some = [text for text, value in zip(texts, before.values, strict=True) if points.exact(value) in kept]
             table = table.filter(pl.col(axis.key).is_in(some))
         return replace(self, axes=axes, table=table)
 
@@ -197,10 +196,6 @@ def _with_numbers(table: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
         if (of := beside.get(name)) and of.column not in table.columns:
             columns.append(pl.col(name).replace_strict(of.numbers, return_dtype=pl.Float64).alias(of.column))
     return table.select(columns)
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _columns(loaded: planning.Loaded) -> list[pl.Series]:

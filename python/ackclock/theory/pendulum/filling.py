@@ -92,12 +92,8 @@ class Filling:
         """Return the constant a = C_i (τ_j − τ_i): 0 for equal RTTs."""
         return self.mine.rate_p * (self.other.base_rtt_s - self.mine.base_rtt_s)
 
-    def window_at(self, elapsed_s: float) -> float:
-        """Return w_i after some time in the state: equation 4.10."""
-        return math.sqrt(self.mine_p**2 + 2 * self.growth_p * self.mine.rate_p * elapsed_s)
-
     def lasts_s(self, window_p: float) -> float:
-        """Return when w_i has grown to this: the inverse of equation 4.10."""
+        """Return when w_i has grown to this: the inverse of equation 4.10, w_i = √(w_i0² + 2 g C_i t)."""
         return (window_p**2 - self.mine_p**2) / (2 * self.growth_p * self.mine.rate_p)
 
     def other_at(self, window_p: float) -> float:
