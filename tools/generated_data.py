@@ -5,14 +5,14 @@ The schema for editors, and the congestion control algorithms that captured flow
 
 from __future__ import annotations
 
-from ackclock.capture import candidates, congestion
+from ackclock.capture import congestion
 from ackclock.scenario import json_schema
 
 
 def main() -> None:
     """Write all files where the package is."""
     json_schema.FILE.write_text(json_schema.text(), encoding="utf-8")
-    congestion.CANDIDATES.write_text(candidates.text(), encoding="utf-8")
+    congestion.CANDIDATES.write_text(congestion.candidates(), encoding="utf-8")
 
 
 if __name__ == "__main__":

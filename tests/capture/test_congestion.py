@@ -10,7 +10,7 @@ from small_networks import dumbbell
 
 import ackclock
 from ackclock import _core, capture
-from ackclock.capture import candidates, congestion
+from ackclock.capture import congestion
 from ackclock.cli.program import application
 from ackclock.reproductions import pcap as pcap_files
 
@@ -79,7 +79,7 @@ def test_the_terminal_shows_it(pcap):
 
 
 def test_the_file_of_candidates_is_what_their_cards_report():
-    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/generated_data.py"
+    assert congestion.CANDIDATES.read_text("utf-8") == congestion.candidates(), "old: python tools/generated_data.py"
 
 
 def test_every_control_is_a_candidate_with_all_its_parameters():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ackclock import _core
+
+if TYPE_CHECKING:
+    from ackclock.algorithms import AlgorithmSpec
 
 Ranking: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -62,3 +66,22 @@ def second(ranking: Ranking | None) -> Mapping[str, Any] | None:
     """Return the next most probable CCA after `word`, with its probability, if it is worth a mention."""
     others = [one for one in ranking or () if one["name"] not in (UNKNOWN, word(ranking))]
     return others[0] if others and others[0]["probability"] >= MIN_SECOND else None
+
+
+def candidates() -> str:
+    """Return the text of `CANDIDATES`: each algorithm with the default parameters of its spec, a line each."""
+    from ackclock import algorithms
+
+    stacks = (algorithms.spec("stack", name) for name in algorithms.names("stack"))
+    defaults = frozenset(stack.congestion for stack in stacks)
+    specs = (algorithms.spec("congestion", name) for name in _core.CONGESTION_CONTROLS)
+    lines = (json.dumps(_candidate(spec, spec.name in defaults)) for spec in specs)
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def _candidate(spec: AlgorithmSpec, is_default: bool) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "parameters": {spec.key(name): value for name, value in spec.complete({}).items()},
+        "deployed": (spec.linux is not None and not spec.linux.ours) or is_default,
+    }

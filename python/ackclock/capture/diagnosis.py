@@ -32,6 +32,7 @@ from ackclock.capture.findings import (
     summed,
     too_little_data,
 )
+from ackclock.capture.observations import observations
 
 #: A cause is not worth a word beside a path at full speed that has so many times its share.
 OUTWEIGHED = 4.0
@@ -141,6 +142,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         *unanswered,
         *_of_mtu(analysis["flows"]),
         *of_nagle(analysis["flows"], total_s),
+        *observations(analysis["flows"]),
         *by_share,
         *of_losses(analysis["flows"]),
         *(() if is_spoilt else of_file),
@@ -156,7 +158,8 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
     refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
     refused += icmp.failed_handshakes(analysis["flows"])
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
-    findings = [*refused, *long, *_of_mtu(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
+    flows = analysis["flows"]
+    findings = [*refused, *long, *_of_mtu(flows), *observations(flows), *of_losses(flows), *of_capture(analysis)]
     if refused:
         verdict = refused[0].cause
     elif long or timeouts:

@@ -209,6 +209,7 @@ def of_limits(
     """Return a finding for each limit that took a share worth a word; `bloat` is the mean RTT over the least."""
     losses = any(flow["segments_lost"] for flow in flows)
     timeouts = any(flow["retransmissions"]["timeout"] for flow in flows)
+    marks = any(flow["ecn"]["ece_packets"] for flow in flows)
     for limit, value_s in limited_s.items():
         share = value_s / total_s
         if share < WORTH:
@@ -225,6 +226,8 @@ def of_limits(
             done = "dropped" if path["limiter"] == "policer" else "held back"
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
             sentence = LIMITED.get(limit, sentence)
+        elif limit == "cwnd" and not losses and marks:
+            then = "Congestion marks (ECN) keep the window small: look for what fills the link of the AQM that marks."
         elif limit == "cwnd" and not losses:
             then = "The window had not grown yet: try a longer transfer, or another congestion control algorithm."
         elif limit == "slow_start" and timeouts:
