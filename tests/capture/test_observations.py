@@ -89,7 +89,7 @@ def test_an_outage_stops_all_flows_after_data_has_passed():
     assert not sentences(flow(stalls=lossy((2.0, 0.4), (4.0, 0.8)))), "two losses, not in a row"
 
 
-def test_a_congested_return_path_needs_most_of_the_delay():
+def test_waiting_acknowledgements_dominate_the_delay():
     slow = {"ack_wait_s": 0.1, "rtt_min_s": 0.05, "rtt_mean_s": 0.2}
     assert sentences(flow(**slow))
     assert not sentences(flow(**{**slow, "ack_wait_s": 0.019})), "jitter"
