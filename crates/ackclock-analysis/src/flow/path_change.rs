@@ -86,8 +86,9 @@ impl RttStep {
         }
     }
 
+    #[inline]
     fn begin(&mut self, now_ns: i64, rtt_ns: i64) {
-        if self.count >= LEVEL {
+        if self.count >= LEVEL && rtt_ns - self.recent[(self.count - 1) % LEVEL] >= MIN_STEP_NS {
             let (mut low_ns, mut high_ns) = (i64::MAX, 0);
             for &one in &self.recent {
                 low_ns = low_ns.min(one);
