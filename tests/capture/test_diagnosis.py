@@ -43,6 +43,16 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "duplicates": 0,
                 "nagle": {"waits": 0, "seconds": 0.0},
                 "too_large_bytes": None,
+                "id": 0,
+                "first_data_s": 0.0,
+                "last_data_s": 10.0,
+                "ecn": {"ce_packets": 0, "ect1_packets": 0, "ece_packets": 0, "cwr_packets": 0},
+                "sack_reneged": 0,
+                "keep_alives": {"probes": 0, "unanswered": 0},
+                "fast_open": None,
+                "ack_wait_s": 0.0,
+                "hop_changes": 0,
+                "rtt_step": None,
                 "refused": False,
                 "established": True,
                 "icmp": [],
@@ -197,6 +207,27 @@ def test_a_window_of_unknown_scale_decides_nothing():
     assert diagnose(cut).verdict is Cause.UNDECIDED
 
 
+def test_a_full_link_is_unknown_if_the_connections_began_before_the_capture():
+    queue = {**POLICER, "limiter": "queue"}
+    cut = reported(limited=limited(bottleneck=1.0), path=queue, established=False)
+    result = diagnose(cut)
+    assert result.verdict is Cause.UNDECIDED and "began before the capture" in result.findings[0].sentence
+    mixed = reported(limited=limited(bottleneck=0.6, application=0.4), path=queue, established=False)
+    assert diagnose(mixed).verdict is Cause.APPLICATION
+    standing = reported(limited=limited(bottleneck=1.0), path=queue, established=False, rtt_mean_s=0.2)
+    assert diagnose(standing).verdict is Cause.NETWORK
+
+
+def test_heavy_losses_of_which_the_beginning_is_missing_may_be_a_policers():
+    cut = {"limited": limited(application=0.7, cwnd=0.3), "established": False, "segments_lost": 50}
+    assert diagnose(reported(**cut)).verdict is Cause.UNDECIDED
+    assert diagnose(reported(**{**cut, "established": True})).verdict is Cause.APPLICATION
+    assert diagnose(reported(**{**cut, "segments_lost": 5})).verdict is Cause.APPLICATION
+    by_chance = {**capture_analysis.NO_PATH, "limiter": "none"}
+    assert diagnose(reported(path=by_chance, **cut)).verdict is Cause.APPLICATION
+    assert diagnose(reported(path=by_chance, **{**cut, "vantage": "receiver"})).verdict is Cause.UNDECIDED
+
+
 def test_a_stall_of_an_application_names_the_end():
     stall = {"start_s": 1.0, "duration_s": 6.0, "class": "application", "sender": "client"}
     result = diagnose(reported(limited=limited(application=1.0), stalls=[stall]))
@@ -220,7 +251,9 @@ def test_every_class_of_the_analysis_has_a_cause_and_texts():
     valid = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
     assert valid == set(STALLS) == set(STALL_ADVICE)
     assert (
-        set(_core.CAPTURE_LIMITS) - {"unknown"} == set(capture_analysis.LIMITS) == set(LIMITS) - {"varying_bottleneck"}
+        set(_core.CAPTURE_LIMITS) - {"unknown"}
+        == set(capture_analysis.LIMITS)
+        == set(LIMITS) - {"varying_bottleneck", "unknown_bottleneck"}
     )
     assert set(LIMITS) == set(LIMIT_ADVICE)
 

@@ -8,6 +8,7 @@ use crate::tables::{Limit, RetransmitCause};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 use direction::Direction;
 use identity::ends;
+use keep_alive::KeepAlives;
 use rate_limit::MAX_SHIFT;
 use sender_view::{Ack, Data, SenderView};
 use stall::OpenStall;
@@ -18,6 +19,8 @@ mod capacity;
 mod direction;
 mod flow_record;
 mod identity;
+mod keep_alive;
+mod path_change;
 mod ranges;
 mod rate_limit;
 mod rtt;
@@ -70,6 +73,9 @@ pub struct Connection {
     delayed_establishment: bool,
     /// The timestamps of what ended the handshake, and when it was sent.
     handshake_ack: Option<((u32, u32), i64)>,
+    /// Bytes of data in the SYN, and how many of them the SYN/ACK acknowledges (TCP Fast Open, RFC 7413).
+    fast_open_bytes: [u32; 2],
+    keep_alives: KeepAlives,
 }
 
 impl Connection {
@@ -94,6 +100,8 @@ impl Connection {
             side_rtts_ns: [0; 2],
             delayed_establishment: false,
             handshake_ack: None,
+            fast_open_bytes: [0; 2],
+            keep_alives: KeepAlives::default(),
         }
     }
 
@@ -154,7 +162,10 @@ impl Connection {
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
         let without_data;
-        let segment = if segment.payload_bytes == 1 && self.is_keep_alive(segment) {
+        let from = self.from(segment);
+        let is_keep_alive = segment.payload_bytes <= 1 && self.is_keep_alive(segment, from);
+        self.keep_alives.on_packet(from, is_keep_alive);
+        let segment = if is_keep_alive {
             without_data = Segment {
                 payload_bytes: 0,
                 ..*segment
@@ -164,7 +175,6 @@ impl Connection {
             segment
         };
 
-        let from = self.from(segment);
         if now_ns - self.last_ns > stall::MIN_STALL_NS || self.zero_window_since_ns.is_some() {
             self.on_gap(segment, from, now_ns, gap, rows);
         }
@@ -217,8 +227,19 @@ impl Connection {
         direction.open(segment);
         if is_synack {
             self.synack_ns = Some(now_ns);
+            if let Some(initial) = self.directions[0].initial.filter(|_| from == 1) {
+                let accepted = segment
+                    .acknowledgement
+                    .wrapping_sub(initial.wrapping_add(1));
+                self.fast_open_bytes[1] = accepted.min(self.fast_open_bytes[0]);
+                if accepted == 0 && self.fast_open_bytes[0] > 0 {
+                    // What the server did not take is sent again, and was never lost (RFC 7413 section 4.2.1).
+                    self.directions[0].forget_data();
+                }
+            }
         } else {
             self.syn_ns = Some(now_ns);
+            self.fast_open_bytes[0] = segment.payload_bytes;
         }
     }
 

@@ -33,7 +33,7 @@ use ackclock_core::tables::codes;
 use crate::series::{Arrival, RttSample};
 use policing::Bucket;
 use queueing::{Delays, Queue};
-use trace::{in_order, LeakyBucket, Trace};
+use trace::{in_order, without_outages, LeakyBucket, Trace};
 
 /// Losses from which a bucket is looked for (Flach et al. 2016 section 3).
 const MIN_LOSSES: usize = 15;
@@ -41,10 +41,11 @@ const MIN_LOSSES: usize = 15;
 const EXPLAINED: f64 = 0.5;
 /// Behind the limiter the times of losses are inferred, and it takes away less.
 const EXPLAINED_BEHIND: f64 = 0.35;
-/// It exists for certain if it makes what was lost more likely by this factor's exponential, though packets that came
-/// late on their way to it hide most: small buckets.
+/// The gain in log-likelihood (in nats, against losses at random) from which a bucket is certain, even if it explains
+/// less than [`EXPLAINED`]: jitter before a bucket of a few packets hides which of them exceeded it. Random losses reach
+/// 1.5, small policers 100 and more.
 const CERTAIN: f64 = 40.0;
-/// And does not explain them if it takes a tenth.
+/// A bucket does not explain the losses if it takes away less of the uncertainty than this.
 const UNEXPLAINED: f64 = 0.1;
 /// In the middle between a policer's slope, 0, and a queue's, 1.
 const HALF: f64 = 0.5;
@@ -219,6 +220,7 @@ fn fit_if(
     wants_bucket: impl Fn(Option<Queue>, &Trace) -> bool,
 ) -> PathFit {
     let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
+    let arrivals = without_outages(arrivals);
     let trace = Trace::new(&arrivals);
     let delays = Delays::new(&trace, rtts);
     let queue = delays.queue(&trace);

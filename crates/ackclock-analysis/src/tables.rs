@@ -275,6 +275,28 @@ table!(
         largest_delivered_bytes: u32,
         smallest_stuck_bytes: u32,
         congestion_marks: u64,
+        /// Packets with ECT(1) (L4S, RFC 9331), acknowledgements with ECE and packets with CWR (RFC 3168; missing with
+        /// AccECN).
+        ect1_packets: u64,
+        ece_packets: u32,
+        cwr_packets: u32,
+        /// Segments that were sacked, then sent again because the cumulative acknowledgement stopped before them (RFC
+        /// 2018 section 8).
+        sack_reneged: u32,
+        /// The number of times that the packets' TTL became another.
+        hop_changes: u32,
+        /// Keep-alives of either end, and the longest run that was not answered.
+        keep_alives: u32,
+        keep_alives_unanswered: u32,
+        /// Bytes of data in the SYN, and those of them that the SYN/ACK acknowledges.
+        fast_open_bytes: u32,
+        fast_open_accepted_bytes: u32,
+        /// The mean time by which acknowledgements took longer than the fastest ones on their way to the sender.
+        ack_wait_s: f64,
+        /// When the round-trip time rose at once and for good, and the least before and since.
+        rtt_step_at_s: f64,
+        rtt_step_from_s: f64,
+        rtt_step_to_s: f64,
         bad_checksums: u64,
         /// Seconds that each held the sender back.
         limited_application_s: f64,

@@ -52,7 +52,16 @@ COLUMNS = (
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
     *("opened", "reset", "established_s", "duplicates", "nagle_waits", "nagle_wait_s"),
-    *("largest_delivered_bytes", "smallest_stuck_bytes"),
+    *(
+        "largest_delivered_bytes",
+        "smallest_stuck_bytes",
+        "congestion_marks",
+        "ect1_packets",
+        "ece_packets",
+        "cwr_packets",
+    ),
+    *("sack_reneged", "hop_changes", "keep_alives", "keep_alives_unanswered", "fast_open_bytes"),
+    *("fast_open_accepted_bytes", "ack_wait_s", "rtt_step_at_s", "rtt_step_from_s", "rtt_step_to_s"),
     *RETRANSMISSIONS.values(),
     *(f"limited_{limit}_s" for limit in LIMITS),
 )
@@ -147,6 +156,18 @@ def _connection(
             "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
         },
         "too_large_bytes": _too_large(directions),
+        "ecn": {
+            "ce_packets": total("congestion_marks"),
+            "ect1_packets": total("ect1_packets"),
+            "ece_packets": main["ece_packets"],
+            "cwr_packets": main["cwr_packets"],
+        },
+        "sack_reneged": total("sack_reneged"),
+        "keep_alives": {"probes": main["keep_alives"], "unanswered": main["keep_alives_unanswered"]},
+        "fast_open": _fast_open(main),
+        "ack_wait_s": main["ack_wait_s"],
+        "hop_changes": total("hop_changes"),
+        "rtt_step": _rtt_step(main),
         "established": main["established_s"] is not None,
         "refused": bool(
             main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
@@ -169,6 +190,19 @@ def _is_too_large(row: Row) -> bool:
     if passed_bytes is None:  # nothing passed but the handshake
         return bool(row["handshake_s"] is not None and stuck_bytes >= MIN_FULL_SEGMENT)
     return bool(max(passed_bytes + 1, MIN_TOO_LARGE) <= stuck_bytes)
+
+
+def _fast_open(row: Row) -> JsonObject | None:
+    """Return the bytes of data in the SYN, and how many of them the SYN/ACK acknowledged; None without data."""
+    sent_bytes = row["fast_open_bytes"]
+    return {"bytes": sent_bytes, "accepted_bytes": row["fast_open_accepted_bytes"]} if sent_bytes else None
+
+
+def _rtt_step(row: Row) -> JsonObject | None:
+    """Return when the RTT rose at once and for good, and the least before and since; None if it did not."""
+    if row["rtt_step_at_s"] is None:
+        return None
+    return {name: row[f"rtt_step_{name}"] for name in ("at_s", "from_s", "to_s")}
 
 
 def _retransmissions(directions: Sequence[Row], column: str) -> int:

@@ -69,23 +69,19 @@ def second(ranking: Ranking | None) -> Mapping[str, Any] | None:
 
 
 def candidates() -> str:
-    """Return the content of `CANDIDATES`: the CCAs with the default parameters of their specs, a line each."""
+    """Return the text of `CANDIDATES`: each algorithm with the default parameters of its spec, a line each."""
     from ackclock import algorithms
 
-    specs = [algorithms.spec("congestion", name) for name in _core.CONGESTION_CONTROLS]
-    defaults = {algorithms.spec("stack", name).congestion for name in algorithms.names("stack")}
-    lines = (
-        json.dumps({**_candidate(spec), "deployed": _is_in_kernel(spec) or spec.name in defaults}) for spec in specs
-    )
+    stacks = (algorithms.spec("stack", name) for name in algorithms.names("stack"))
+    defaults = frozenset(stack.congestion for stack in stacks)
+    specs = (algorithms.spec("congestion", name) for name in _core.CONGESTION_CONTROLS)
+    lines = (json.dumps(_candidate(spec, spec.name in defaults)) for spec in specs)
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _candidate(spec: AlgorithmSpec) -> dict[str, Any]:
+def _candidate(spec: AlgorithmSpec, is_default: bool) -> dict[str, Any]:
     return {
         "name": spec.name,
         "parameters": {spec.key(name): value for name, value in spec.complete({}).items()},
+        "deployed": (spec.linux is not None and not spec.linux.ours) or is_default,
     }
-
-
-def _is_in_kernel(spec: AlgorithmSpec) -> bool:
-    return spec.linux is not None and not spec.linux.ours

@@ -32,6 +32,7 @@ from ackclock.capture.findings import (
     summed,
     too_little_data,
 )
+from ackclock.capture.observations import observations
 
 #: A cause is not worth a word beside a path at full speed that has so many times its share.
 OUTWEIGHED = 4.0
@@ -54,6 +55,9 @@ BUSY, STEADY = 0.2, 0.5
 
 #: Mean round trips that are less than so many times the shortest show no queue.
 QUEUED_RTT = 1.15
+
+#: A share of lost packets that random losses hardly reach where a transfer goes on, and policers do.
+HEAVY_LOSS = 0.02
 
 #: Flows with less than this share of the largest one's data do not share its link.
 NEGLIGIBLE = 0.02
@@ -126,9 +130,16 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         *of_stalls(analysis["flows"], stalled_s, total_s, causes, path, bloat),
     ]
     by_share.sort(key=lambda finding: -(finding.share or 0.0))
-    verdict, long = _verdict(costs, loss), list(of_distance(analysis["flows"]))
+    full = summed(
+        (cause_on_path(cause, name, path, bloat), value_s / total_s)
+        for cause, name, value_s in spent_s
+        if name == "unknown_bottleneck"
+    )
+    verdict, long = _verdict(costs, loss, full.get(Cause.UNDECIDED, 0.0)), list(of_distance(analysis["flows"]))
     if _is_clock_wrong(analysis, total_s):
         verdict = Cause.CAPTURE
+    elif verdict in (Cause.APPLICATION, Cause.NETWORK) and _has_unexplained_losses(analysis):
+        verdict = Cause.UNDECIDED
     elif long and verdict is Cause.NOTHING:
         verdict = Cause.NETWORK
     of_file = list(of_capture(analysis))
@@ -141,6 +152,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         *unanswered,
         *_of_mtu(analysis["flows"]),
         *of_nagle(analysis["flows"], total_s),
+        *observations(analysis["flows"]),
         *by_share,
         *of_losses(analysis["flows"]),
         *(() if is_spoilt else of_file),
@@ -156,7 +168,8 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
     refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
     refused += icmp.failed_handshakes(analysis["flows"])
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
-    findings = [*refused, *long, *_of_mtu(analysis["flows"]), *of_losses(analysis["flows"]), *of_capture(analysis)]
+    flows = analysis["flows"]
+    findings = [*refused, *long, *_of_mtu(flows), *observations(flows), *of_losses(flows), *of_capture(analysis)]
     if refused:
         verdict = refused[0].cause
     elif long or timeouts:
@@ -187,7 +200,31 @@ def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_
         limits["shared_bottleneck"] = "varying_bottleneck" if waits else "cwnd"
     if _takes_all(path, flows, active_s):
         limits |= dict.fromkeys(("application", "cwnd"), "bottleneck")
+    if path["limiter"] == "queue" and _is_mid_stream(analysis["flows"]):
+        full = {
+            "bottleneck",
+            "shared_bottleneck",
+            *(limit for limit, on_path in limits.items() if on_path == "bottleneck"),
+        }
+        limits |= dict.fromkeys(full, "unknown_bottleneck")
     return limits
+
+
+def _is_mid_stream(flows: Iterable[Mapping[str, Any]]) -> bool:
+    """Return True if the capture has no beginning of a connection with data."""
+    return not any(flow["established"] for flow in flows if flow["bytes"])
+
+
+def _has_unexplained_losses(analysis: Mapping[str, Any]) -> bool:
+    """Return True if many losses of connections that began before the capture may be a policer's.
+
+    Behind it, none that is found is no evidence that there is none.
+    """
+    flows, limiter = analysis["flows"], analysis["path"]["limiter"]
+    lost = sum(flow["segments_lost"] for flow in flows)
+    at_sender = all(flow["vantage"] == "sender" for flow in flows if flow["segments_lost"])
+    is_heavy = lost >= HEAVY_LOSS * sum(flow["packets"] for flow in flows) > 0
+    return is_heavy and limiter in ({"undecided"} if at_sender else {"undecided", "none"}) and _is_mid_stream(flows)
 
 
 def _is_clock_wrong(analysis: Mapping[str, Any], total_s: float) -> bool:
@@ -281,9 +318,17 @@ def _bloat(flows: Iterable[_Flow]) -> float | None:
     return sum(ratio * weight for ratio, weight in known) / data_bytes if data_bytes else None
 
 
-def _verdict(costs: Mapping[Cause, float], capture_loss: float | None) -> Cause:
+def _verdict(costs: Mapping[Cause, float], capture_loss: float | None, unknown_link: float) -> Cause:
+    """Return the greatest cost, if it is worth a word beside a full link.
+
+    `unknown_link` is the share of the time of a full link of which no more is known.
+    """
     if capture_loss is not None and capture_loss >= SPOILT:
         return Cause.CAPTURE
-    least = max(WORTH, costs.get(Cause.NOTHING, 0.0) / OUTWEIGHED)
-    blamed = {cause: share for cause, share in costs.items() if cause is not Cause.NOTHING and share >= least}
-    return max(blamed, key=lambda cause: blamed[cause]) if blamed else Cause.NOTHING
+    rest = {**costs, Cause.UNDECIDED: costs.get(Cause.UNDECIDED, 0.0) - unknown_link}
+    full_speed = rest.pop(Cause.NOTHING, 0.0)
+    least = max(WORTH, (full_speed + unknown_link) / OUTWEIGHED)
+    blamed = {cause: share for cause, share in rest.items() if share >= least}
+    if blamed:
+        return max(blamed, key=lambda cause: blamed[cause])
+    return Cause.UNDECIDED if unknown_link > full_speed else Cause.NOTHING

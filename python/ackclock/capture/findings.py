@@ -79,6 +79,7 @@ LIMITS = {
     "bottleneck": Cause.NOTHING,
     "shared_bottleneck": Cause.NETWORK,
     "varying_bottleneck": Cause.NETWORK,
+    "unknown_bottleneck": Cause.UNDECIDED,
     "unknown_window": Cause.UNDECIDED,
     "send_buffer": Cause.HOST,
 }
@@ -109,7 +110,7 @@ def cause_on_path(cause: Cause, name: str, path: Mapping[str, Any], bloat: float
     """Return the cause of a limit on this path: the shaper if there is one, the network for a standing queue."""
     if path["limiter"] in ("policer", "shaper") and (cause is Cause.NETWORK or name == "bottleneck"):
         return Cause.SHAPER
-    if name == "bottleneck" and bloat is not None and bloat >= BLOATED:
+    if name in ("bottleneck", "unknown_bottleneck") and bloat is not None and bloat >= BLOATED:
         return Cause.NETWORK
     return cause
 
@@ -140,6 +141,7 @@ SHOWN = {
     "bottleneck": ("limits", "rtt"),
     "shared_bottleneck": ("limits", "rtt"),
     "varying_bottleneck": ("limits", "rtt"),
+    "unknown_bottleneck": ("limits", "rtt"),
     "send_buffer": ("limits", "pipe"),
 }
 
@@ -174,6 +176,11 @@ LIMIT_ADVICE = {
         "For {share} of the time packets waited in a queue that drained at a varying rate.",
         "Others use the link, or its rate changes, as on radio: capture what else passes it.",
     ),
+    "unknown_bottleneck": (
+        "For {share} of the time the flows filled a link, or had what a shaper let through, and a queue may have stood "
+        "before it all the time: the connections began before the capture.",
+        "Capture from before the connections open: that shows the path without a queue, and a shaper's burst.",
+    ),
     "unknown_window": (
         "For {share} of the time a window limited the sender: the congestion window or the receive window, whose "
         "scale is unknown.",
@@ -193,7 +200,7 @@ LIMITED = dict.fromkeys(
 
 
 #: Limits that are a link with a queue, and what is to be done if that stands.
-QUEUED = ("bottleneck", "shared_bottleneck", "varying_bottleneck")
+QUEUED = ("bottleneck", "shared_bottleneck", "varying_bottleneck", "unknown_bottleneck")
 
 
 SHORTER = "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
@@ -209,6 +216,7 @@ def of_limits(
     """Return a finding for each limit that took a share worth a word; `bloat` is the mean RTT over the least."""
     losses = any(flow["segments_lost"] for flow in flows)
     timeouts = any(flow["retransmissions"]["timeout"] for flow in flows)
+    marks = any(flow["ecn"]["ece_packets"] for flow in flows)
     for limit, value_s in limited_s.items():
         share = value_s / total_s
         if share < WORTH:
@@ -225,6 +233,8 @@ def of_limits(
             done = "dropped" if path["limiter"] == "policer" else "held back"
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
             sentence = LIMITED.get(limit, sentence)
+        elif limit == "cwnd" and not losses and marks:
+            then = "Congestion marks (ECN) keep the window small: look for what fills the link of the AQM that marks."
         elif limit == "cwnd" and not losses:
             then = "The window had not grown yet: try a longer transfer, or another congestion control algorithm."
         elif limit == "slow_start" and timeouts:

@@ -1,10 +1,11 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
+use super::path_change::HopCount;
 use super::rate_limit::MAX_SHIFT;
 use super::sender_view::ip_id::IpIdCounter;
 use super::sender_view::{SenderView, MAX_OPTION_BYTES};
 use ackclock_core::tcp::seq;
-use ackclock_pcap::packet::{Checksum, Segment};
+use ackclock_pcap::packet::{Checksum, Flags, Segment};
 
 /// The origin of positions, above 0 so that bytes before the first packet have one too.
 const ORIGIN: u64 = 1 << 33;
@@ -45,7 +46,14 @@ pub struct Direction {
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
-    pub congestion_marks: u32,
+    /// Packets by their ECN field (RFC 3168): not-ECT, ECT(1), ECT(0), CE.
+    pub ecn_packets: [u32; 4],
+    /// Packets with ECE and with CWR, but for SYNs.
+    pub ece_packets: u32,
+    pub cwr_packets: u32,
+    /// Its SYN/ACK answered with AccECN (RFC 9768): ECE and CWR are bits of a counter.
+    pub has_accurate_ecn: bool,
+    pub hops: HopCount,
     pub offloaded: bool,
     pub size: Size,
     /// TSval and time of the first packet and of the last.
@@ -64,7 +72,15 @@ impl Direction {
     pub fn count(&mut self, segment: &Segment, now_ns: i64) {
         self.packets += 1;
         self.packet_bytes += u64::from(segment.packet_bytes);
-        self.congestion_marks += u32::from(segment.ecn == 3);
+        self.ecn_packets[usize::from(segment.ecn & 3)] += 1;
+        if segment
+            .flags
+            .has(Flags::ECE | Flags::CWR | Flags::SYN | Flags::RST)
+        {
+            self.count_flags(segment.flags);
+        } else {
+            self.hops.on_packet(segment.hops);
+        }
         self.offloaded |= segment.checksum == Checksum::Offloaded;
         if let Some((tsval, _)) = segment.options.timestamps {
             self.timestamps = true;
@@ -76,6 +92,16 @@ impl Direction {
         }
         if segment.payload_bytes == 0 {
             self.ip_id.count(segment.identification);
+        }
+    }
+
+    #[cold]
+    fn count_flags(&mut self, flags: Flags) {
+        if !flags.has(Flags::SYN) {
+            self.ece_packets += u32::from(flags.has(Flags::ECE));
+            self.cwr_packets += u32::from(flags.has(Flags::CWR));
+        } else if flags.has(Flags::ACK) {
+            self.has_accurate_ecn = flags.has(Flags::CWR);
         }
     }
 
@@ -94,6 +120,12 @@ impl Direction {
         self.ecn = segment.ecn != 0 || segment.flags.0 & 0xc0 != 0;
     }
 
+    /// Forget the data of its SYN.
+    pub fn forget_data(&mut self) {
+        self.spare = self.sender_view.take();
+        self.next = self.first.unwrap_or(self.next);
+    }
+
     /// The position of a number that belongs to this direction.
     #[inline]
     pub fn unwrap(&self, number: u32) -> u64 {
@@ -106,7 +138,7 @@ impl Direction {
     /// The position of a segment's first byte of data.
     #[inline]
     pub fn position_of(&mut self, segment: &Segment) -> u64 {
-        let syn = segment.flags.has(ackclock_pcap::packet::Flags::SYN);
+        let syn = segment.flags.has(Flags::SYN);
         let number = segment.sequence.wrapping_add(u32::from(syn));
         let start = self.unwrap(number);
         if self.next == 0 {

@@ -52,6 +52,11 @@ impl Connection {
                 .filter(|&ns| ns != 0),
         );
         let syn_s = seconds(self.syn_ns);
+        let step_at_s = seconds(
+            sender_view
+                .and_then(|sender_view| sender_view.rtt_step.found)
+                .map(|(at_ns, _, _)| at_ns),
+        );
         let flows = &mut output.tables.flows;
         flows.flow.push(self.flow(from));
         flows.start_s.push(start_s);
@@ -61,6 +66,7 @@ impl Connection {
         flows.first_data_s.push(first_data_s);
         flows.last_data_s.push(last_data_s);
         flows.last_ack_s.push(last_ack_s);
+        flows.rtt_step_at_s.push(step_at_s);
         self.ends_of(from, flows);
         self.options_of(from, flows);
         let mut none = None;
@@ -112,7 +118,21 @@ impl Connection {
         flows.received_packets.push(other.packets);
         flows.received_bytes.push(other.packet_bytes);
         flows.bad_checksums.push(self.bad_checksums.into());
-        flows.congestion_marks.push(own.congestion_marks.into());
+        let [_, ect1, _, marks] = own.ecn_packets;
+        flows.congestion_marks.push(marks.into());
+        flows.ect1_packets.push(ect1.into());
+        let is_classic = !self.directions[1].has_accurate_ecn;
+        let classic = |count: u32| if is_classic { count } else { NONE };
+        flows.ece_packets.push(classic(other.ece_packets));
+        flows.cwr_packets.push(classic(own.cwr_packets));
+        flows.hop_changes.push(own.hops.changes);
+        flows.keep_alives.push(self.keep_alives.probes);
+        flows
+            .keep_alives_unanswered
+            .push(self.keep_alives.unanswered);
+        let [sent, accepted] = self.fast_open_bytes;
+        flows.fast_open_bytes.push(sent);
+        flows.fast_open_accepted_bytes.push(accepted);
         flows.stalls.push(self.stalls);
         flows.stalled_s.push(self.stalled_ns as f64 * 1e-9);
         let [client, server] = &self.directions;
@@ -222,6 +242,7 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
         .window_probes
         .push(cause(RetransmitCause::WindowProbe));
     flows.duplicate_acks.push(totals.duplicate_acks);
+    flows.sack_reneged.push(totals.sack_reneged);
     flows.nagle_waits.push(totals.nagle_waits);
     flows.nagle_wait_s.push(totals.nagle_wait_ns as f64 * 1e-9);
     let known = |bytes: u32| if bytes == 0 { NONE } else { bytes };
@@ -258,6 +279,15 @@ fn times_of(sender_view: &SenderView, busy_s: f64, flows: &mut Flows) {
     flows
         .rtt_timestamps_samples
         .push(sender_view.rtt_timestamps.count);
+    flows.ack_wait_s.push(sender_view.ack_wait_s());
+    let step = sender_view.rtt_step.found;
+    let level_s = |ns: Option<i64>| ns.map_or(f64::NAN, |ns| ns as f64 * 1e-9);
+    flows
+        .rtt_step_from_s
+        .push(level_s(step.map(|(_, from_ns, _)| from_ns)));
+    flows
+        .rtt_step_to_s
+        .push(level_s(step.map(|(_, _, to_ns)| to_ns)));
     let known = sender_view.vantage != Vantage::Unknown && sender_view.has_acks;
     let mss = f64::from(sender_view.mss.max(1));
     let most = sender_view.totals.pipe_max_bytes as f64 / mss;

@@ -1,4 +1,4 @@
-//! The connection that a segment belongs to, and keep-alives, which carry nothing.
+//! The connection that a segment belongs to.
 
 use super::direction::Direction;
 use super::{stall, Connection};
@@ -53,17 +53,6 @@ impl Connection {
         let [client, server] = self.ends;
         (segment.source == client && segment.destination == server)
             || (segment.source == server && segment.destination == client)
-    }
-
-    /// Return true if a byte is that before the next one, while nothing is outstanding: a keep-alive (RFC 9293 section
-    /// 3.8.4), which carries no data.
-    pub(super) fn is_keep_alive(&self, segment: &Segment) -> bool {
-        let direction = &self.directions[self.from(segment)];
-        let Flags(flags) = segment.flags;
-        flags & (Flags::SYN | Flags::FIN | Flags::RST) == 0
-            && direction.sender_view.as_deref().is_some_and(|view| {
-                view.all_acknowledged() && direction.unwrap(segment.sequence) + 1 == view.snd_nxt
-            })
     }
 }
 

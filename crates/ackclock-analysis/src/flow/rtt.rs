@@ -155,62 +155,83 @@ const MAX_TICK_ERROR: f64 = 0.1;
 /// The clock must have ticked so often, and for so long.
 const MIN_TICKS: u32 = 8;
 const MIN_SPAN_NS: i64 = 100_000_000;
-/// The least age is that of so long: a clock may be wrong by a tick of 1 ms in it (100 ppm).
-const MIN_WINDOW_NS: i64 = 10_000_000_000;
+/// The least age grows by a part in so many: two clocks may differ by 100 ppm.
+const DRIFT: i64 = 10_000;
 
 /// The clock of a sender's timestamps beside the capture's: how old packets are that pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TsvalClock {
     first: Option<(u32, i64)>,
     tick_ns: i64,
-    since_ns: i64,
+    /// The ticks at which the tick is checked again.
+    next_check: i64,
+    /// The least age, with the drift since, and until when that is in it.
     min_ns: i64,
-    previous_ns: i64,
+    until_ns: i64,
     age_ns: i64,
 }
 
 impl TsvalClock {
-    /// A packet with this TSval passed.
+    /// A packet with this TSval passed; return true if another tick is taken for the clock's than before.
     #[inline]
-    pub fn on_packet(&mut self, tsval: u32, now_ns: i64) {
+    pub fn on_packet(&mut self, tsval: u32, now_ns: i64) -> bool {
         let Some((first, first_ns)) = self.first else {
             self.first = Some((tsval, now_ns));
-            return;
+            return false;
         };
+        let tick_ns = self.tick_ns;
         let ticks = i64::from(seq::distance(tsval, first));
-        if self.tick_ns == 0 {
+        if ticks >= self.next_check {
             self.detect_tick(ticks, now_ns - first_ns);
-            if self.tick_ns == 0 {
-                return;
-            }
-            self.since_ns = now_ns;
-            self.min_ns = i64::MAX;
-            self.previous_ns = i64::MAX;
+        }
+        if self.tick_ns == 0 {
+            return false;
         }
         self.age_ns = now_ns - first_ns - ticks * self.tick_ns;
-        self.min_ns = self.min_ns.min(self.age_ns);
-        if now_ns - self.since_ns > MIN_WINDOW_NS {
-            self.since_ns = now_ns;
-            self.previous_ns = self.min_ns;
-            self.min_ns = self.age_ns;
+        let drift_ns = (now_ns - self.until_ns) / DRIFT;
+        if drift_ns > 0 {
+            self.min_ns += drift_ns;
+            self.until_ns += drift_ns * DRIFT;
         }
+        self.min_ns = self.min_ns.min(self.age_ns);
+        tick_ns != self.tick_ns
     }
 
+    /// Detect the tick, and check it each time that the clock has ticked twice as often: a queue that grows makes the
+    /// clock look slow, the less the longer it is watched.
+    #[cold]
     fn detect_tick(&mut self, ticks: i64, span_ns: i64) {
         if ticks < i64::from(MIN_TICKS) || span_ns < MIN_SPAN_NS {
             return;
         }
         let measured_ns = span_ns as f64 / ticks as f64;
         let is_near = |tick_ns: i64| (measured_ns / tick_ns as f64 - 1.0).abs() < MAX_TICK_ERROR;
-        self.tick_ns = TICKS.into_iter().find(|&one| is_near(one)).unwrap_or(0);
+        let Some(tick_ns) = TICKS.into_iter().find(|&one| is_near(one)) else {
+            return;
+        };
+        self.next_check = 2 * ticks;
+        if tick_ns != self.tick_ns {
+            self.tick_ns = tick_ns;
+            self.min_ns = 0; // the first packet's age
+            self.until_ns = self.first.map_or(0, |(_, first_ns)| first_ns);
+        }
     }
 
-    /// Return by how much the last packet's delay exceeds the recent minimum, at most, and the clock's tick, by which
+    /// Return by how much the delay of a packet with this TSval, captured then, exceeds the minimum at least; 0 if
+    /// it is unknown.
+    pub fn min_excess_ns(&self, tsval: u32, captured_ns: i64) -> i64 {
+        let Some((first, first_ns)) = self.first.filter(|_| self.tick_ns > 0) else {
+            return 0;
+        };
+        let sent_ns = i64::from(seq::distance(tsval, first)) * self.tick_ns;
+        (captured_ns - first_ns - sent_ns - self.min_ns - self.tick_ns).max(0)
+    }
+
+    /// Return by how much the last packet's delay exceeds the minimum, at most, and the clock's tick, by which
     /// it may be too much.
     #[inline]
     pub fn excess_delay_ns(&self) -> Option<(i64, i64)> {
-        let min_ns = self.min_ns.min(self.previous_ns);
-        (self.tick_ns > 0).then(|| (self.age_ns - min_ns, self.tick_ns))
+        (self.tick_ns > 0).then_some((self.age_ns - self.min_ns, self.tick_ns))
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::ack_responses::AckResponses;
 use super::app_limited::SendEvent;
+use super::path_change::RttStep;
 use super::ranges::Ranges;
 use super::rate_limit::LimitClassifier;
 use super::rtt::{RttEstimator, RttStats, TimestampMatcher, TsvalClock, WindowedMin};
@@ -25,6 +26,7 @@ use upstream_loss::UpstreamLoss;
 
 mod ack;
 mod ack_alignment;
+mod ack_path;
 mod ack_tracer;
 mod arrivals;
 mod copy_resolution;
@@ -105,6 +107,12 @@ pub struct SenderView {
     pub(super) tsval_clock: TsvalClock,
     /// The RTT estimator (RFC 6298).
     pub rtt_estimator: RttEstimator,
+    /// The clock of the TSvals of acknowledgements, and how long those waited on their way to the vantage point and
+    /// from there to the sender.
+    pub(super) ack_clock: TsvalClock,
+    pub(super) ack_waits: [RttStats; 2],
+    /// A rise of the round-trip time that stays.
+    pub rtt_step: RttStep,
     pub(super) own_timestamps: TimestampMatcher,
     pub(super) ack_timestamps: TimestampMatcher,
     /// The classifier of what limits the sender.
@@ -188,6 +196,9 @@ impl SenderView {
             queue_delay: WindowedMin::default(),
             tsval_clock: TsvalClock::default(),
             rtt_estimator: RttEstimator::default(),
+            ack_clock: TsvalClock::default(),
+            ack_waits: [RttStats::default(); 2],
+            rtt_step: RttStep::default(),
             own_timestamps: TimestampMatcher::default(),
             ack_timestamps: TimestampMatcher::default(),
             limits: LimitClassifier::for_flow(flow),

@@ -179,7 +179,7 @@ fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize)
 }
 
 /// The last window that passed the vantage point has no room for a segment.
-fn is_shut(sender_view: &SenderView) -> bool {
+pub fn is_shut(sender_view: &SenderView) -> bool {
     let pending = sender_view.pending.back().map(|ack| ack.max_window_bytes);
     let window = pending.or(sender_view.max_window_bytes);
     window.is_some_and(|window| window < u64::from(sender_view.mss))

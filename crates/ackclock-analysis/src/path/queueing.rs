@@ -19,6 +19,8 @@ const WINDOW_S: f64 = 0.010;
 const ONE_RATE: f64 = 0.1;
 /// The quantile taken as the minimum where packets are captured behind the queue.
 const ALWAYS: f64 = 0.1;
+/// Packets that pass undelayed while less than half of a burst is used, at least.
+const MIN_UNDELAYED: usize = 4;
 /// Lost packets whose queue is known, at least; and how far apart nine in ten may be, over their median, if the queue
 /// drops where it is full.
 const MIN_DROPS: usize = 15;
@@ -269,7 +271,7 @@ impl Delays {
     fn burst(&self, trace: &Trace, rate: Estimate) -> Option<Estimate> {
         let mut levels = Levels::default();
         levels.fill(trace, rate.value);
-        let mut bursts = Vec::new();
+        let (mut bursts, mut undelayed) = (Vec::new(), Vec::new());
         let mut place = 0;
         for (&time_s, &queued_s) in self.time_s.iter().zip(&self.queued_s) {
             // Of what comes at once the last, or behind the queue the first.
@@ -284,9 +286,9 @@ impl Delays {
                 place += 1;
             }
             let packet = trace.bytes[place];
-            if queued_s * rate.value > 2.0 * packet
-                && levels.age_s[place] * (rate.high - rate.low) < packet
-            {
+            if queued_s * rate.value <= 2.0 * packet {
+                undelayed.push(levels.level[place]);
+            } else if levels.age_s[place] * (rate.high - rate.low) < packet {
                 let level = levels.level[place];
                 bursts.push(if self.behind {
                     level
@@ -301,7 +303,13 @@ impl Delays {
             .chunks(length)
             .map(|part| (quantile(&mut part.to_vec(), share), part.len() as f64))
             .collect();
+        // If a capture begins amid a busy period and its first delays are not known, a queue that never empties looks like
+        // a burst: packets must be seen to pass undelayed while the bucket fills.
         let burst = weighted(&typical)?;
+        let passed = undelayed.iter().filter(|&&level| level < burst.value / 2.0);
+        if passed.count() < MIN_UNDELAYED {
+            return None;
+        }
         // What has passed is a number of packets, each as a whole.
         let packet = if self.behind { trace.bytes[0] } else { 0.0 };
         Some(Estimate {

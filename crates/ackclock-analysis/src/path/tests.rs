@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod outages;
 mod small_buckets;
 
 /// Bytes of a packet.

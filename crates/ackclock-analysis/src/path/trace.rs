@@ -11,6 +11,8 @@ const STRETCH: usize = 1 << 16;
 /// some hundred losses.
 const LOSSES: usize = 300;
 const LONG_STRETCH: usize = 1 << 18;
+/// An outage lasts for so long: a bucket of two packets is full again if its rate is more than 24 kb/s.
+const OUTAGE_NS: i64 = 1_000_000_000;
 
 /// Arrivals in the order of time, in seconds from the first.
 #[derive(Clone, Debug, Default)]
@@ -268,6 +270,21 @@ pub fn line(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, f6
     slope
         .is_finite()
         .then_some((slope, y_mean - slope * x_mean))
+}
+
+/// The arrivals without those that were lost in an outage: nothing passed while all of them came, for [`OUTAGE_NS`]. A
+/// bucket of any use would have room again by then.
+pub fn without_outages(arrivals: Cow<'_, [Arrival]>) -> Cow<'_, [Arrival]> {
+    let is_outage = |run: &[Arrival]| match run {
+        [first, .., last] => first.lost && last.time_ns.saturating_sub(first.time_ns) >= OUTAGE_NS,
+        _ => false,
+    };
+    let runs = || arrivals.chunk_by(|one, next| one.lost && next.lost);
+    if !runs().any(is_outage) {
+        return arrivals;
+    }
+    let kept = runs().filter(|run| !is_outage(run)).flatten();
+    Cow::Owned(kept.copied().collect())
 }
 
 /// The items in the order of time; without inferred losses they are, and nothing is copied.

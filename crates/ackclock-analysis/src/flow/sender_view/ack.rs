@@ -4,6 +4,7 @@ use super::ack_tracer::AckFlags;
 use super::upstream_loss::Hole;
 use super::{Ack, Data, SenderView, MAX_HOLE};
 use crate::flow::capacity::Progress;
+use crate::flow::path_change::RttStep;
 use crate::flow::rate_limit::MAX_SHIFT;
 use crate::flow::scoreboard::{SentRange, State};
 use crate::output::Output;
@@ -23,6 +24,24 @@ pub(super) struct AckContext {
     pub echo: Option<u32>,
     /// The copy that arrived waited for one that was sent then.
     pub filled_ns: Option<i64>,
+}
+
+/// A segment that was sent once, and acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct AckedSegment {
+    sent_ns: i64,
+    rtt_ns: i64,
+    tsval: u32,
+}
+
+impl AckedSegment {
+    fn new(range: &SentRange, now_ns: i64) -> Self {
+        Self {
+            sent_ns: range.last_ns,
+            rtt_ns: now_ns - range.last_ns,
+            tsval: range.tsval,
+        }
+    }
 }
 
 impl SenderView {
@@ -95,6 +114,7 @@ impl SenderView {
         self.write_ack(ack, output);
         if let Some((tsval, tsecr)) = ack.timestamps {
             self.ack_timestamps.sent(tsval, ack.captured_ns);
+            self.on_ack_clock(tsval, ack.captured_ns);
             if let Some(side_rtt_ns) = self.own_timestamps.echoed(tsecr, ack.captured_ns) {
                 self.rtt_timestamps.add(side_rtt_ns + self.sender_delay_ns);
             }
@@ -120,9 +140,13 @@ impl SenderView {
         if let Some(tsval) = data.tsval {
             self.own_timestamps.sent(tsval, data.now_ns);
             if self.sender_delay_ns > 0 {
-                self.tsval_clock.on_packet(tsval, data.now_ns);
+                if self.tsval_clock.on_packet(tsval, data.now_ns) {
+                    self.rtt_step = RttStep::default();
+                }
                 if let Some((excess_ns, tick_ns)) = self.tsval_clock.excess_delay_ns() {
                     self.limits.add_excess_delay(excess_ns - tick_ns);
+                    self.rtt_step
+                        .on_sample(data.now_ns, self.rtt.min_ns + excess_ns);
                 }
             }
         }
@@ -148,6 +172,7 @@ impl SenderView {
             .add(side_rtt_ns, self.ack_timestamps.ahead());
         if self.sender_delay_ns > 0 {
             self.sender_delay_ns = self.queue_delay.recent_ns().max(1);
+            self.on_sender_delay();
             self.limits
                 .path_rtt(side_rtt_ns + self.receiver_side_rtt.min_ns);
             self.limits.capacity.arrived(
@@ -234,10 +259,11 @@ impl SenderView {
             self.on_sack_blocks(ack, now_ns, &mut rtt);
         }
         self.detect_losses(now_ns);
-        if let Some((sent_ns, rtt_ns)) = rtt {
+        if let Some(acked) = rtt {
+            let rtt_ns = acked.rtt_ns;
             // With timestamps the vantage point will be known soon; until then a round trip may have one half only.
             let is_whole = self.vantage != Vantage::Unknown || ack.timestamps.is_none();
-            self.rtt_sample(sent_ns, rtt_ns, is_whole, output);
+            self.rtt_sample(acked, is_whole, output);
             self.limits.capacity.acknowledged(
                 Progress {
                     now_ns: ack.captured_ns,
@@ -286,7 +312,7 @@ impl SenderView {
         );
     }
 
-    /// The cumulative acknowledgement advances; return when the newest segment in it was sent, and its RTT.
+    /// The cumulative acknowledgement advances; return the newest segment in it.
     #[inline]
     fn on_advance(
         &mut self,
@@ -294,7 +320,7 @@ impl SenderView {
         ack: &Ack,
         now_ns: i64,
         output: &mut Output,
-    ) -> Option<(i64, i64)> {
+    ) -> Option<AckedSegment> {
         let mut rtt = None;
         let mut context = AckContext {
             now_ns,
@@ -303,6 +329,7 @@ impl SenderView {
         };
         let mut before_ns = None;
         let mut fills_hole = false;
+        self.detect_reneging();
         while let Some(range) = self.board.take_acked(position) {
             fills_hole |= !range.has_one_transmission();
             context.filled_ns = before_ns.and_then(|sent_ns| self.filled_by(sent_ns));
@@ -312,7 +339,7 @@ impl SenderView {
             }
             if range.has_one_transmission() && !range.not_captured && !range.late {
                 if range.state != State::Sacked && context.filled_ns.is_none() {
-                    rtt = Some((range.last_ns, now_ns - range.last_ns));
+                    rtt = Some(AckedSegment::new(&range, now_ns));
                 }
                 if range.lost_ns == 0 {
                     before_ns = context.filled_ns.or(Some(range.last_ns));
@@ -381,7 +408,7 @@ impl SenderView {
         }
     }
 
-    fn on_sack_blocks(&mut self, ack: &Ack, now_ns: i64, rtt: &mut Option<(i64, i64)>) {
+    fn on_sack_blocks(&mut self, ack: &Ack, now_ns: i64, rtt: &mut Option<AckedSegment>) {
         self.has_sack = true;
         let (newest, tracer) = (&mut self.newest_delivered_ns, &mut self.tracer);
         for &(start, end) in ack.sack.iter().take(usize::from(ack.blocks)) {
@@ -390,11 +417,9 @@ impl SenderView {
                 if let Some(tracer) = tracer {
                     tracer.on_delivered(range);
                 }
-                if range.has_one_transmission() && !range.not_captured && !range.late {
-                    let sent_ns = range.last_ns;
-                    if rtt.is_none_or(|(before_ns, _)| sent_ns > before_ns) {
-                        *rtt = Some((sent_ns, now_ns - sent_ns));
-                    }
+                let is_sample = range.has_one_transmission() && !range.not_captured && !range.late;
+                if is_sample && rtt.is_none_or(|before| range.last_ns > before.sent_ns) {
+                    *rtt = Some(AckedSegment::new(range, now_ns));
                 }
             });
         }
@@ -419,21 +444,35 @@ impl SenderView {
         }
     }
 
-    fn rtt_sample(&mut self, sent_ns: i64, rtt_ns: i64, is_whole: bool, output: &mut Output) {
+    fn rtt_sample(&mut self, acked: AckedSegment, is_whole: bool, output: &mut Output) {
+        let AckedSegment {
+            sent_ns,
+            rtt_ns,
+            tsval,
+        } = acked;
         self.rtt.add(rtt_ns);
         self.receiver_side_rtt.add(rtt_ns - self.sender_delay_ns);
         self.rtt_estimator.add(rtt_ns);
         self.limits.add_rtt(rtt_ns);
         if self.sender_delay_ns == 0 {
             self.limits.path_rtt(rtt_ns);
+            self.rtt_step.on_sample(sent_ns + rtt_ns, rtt_ns);
         }
         if let Some(path) = self.path.filter(|_| is_whole) {
+            let behind = self.vantage == Vantage::Receiver;
+            // Behind the queue the sender's clock tells how long this packet waited, to a tick; the least of several
+            // echoes does not, if they are so few that some of them waited less.
+            let waited_ns = if behind {
+                self.tsval_clock.min_excess_ns(tsval, sent_ns)
+            } else {
+                0
+            };
             output.rtt(RttSample {
                 time_ns: sent_ns,
-                rtt_ns,
+                rtt_ns: rtt_ns.max(self.rtt.min_ns + waited_ns),
                 flow: self.flow,
                 path,
-                behind: self.vantage == Vantage::Receiver,
+                behind,
             });
         }
     }

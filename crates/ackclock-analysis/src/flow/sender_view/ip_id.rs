@@ -122,8 +122,8 @@ impl IpIdCounter {
             .map(u32::from)
     }
 
-    /// Return true if the counter is this connection's and not its host's: nothing explains next to none of its gaps, or
-    /// of the numbers in them.
+    /// Return true if the counter is this connection's and not its host's: nearly all gaps in the sequence numbers agree
+    /// with it, or nearly all of the numbers that it passed over are explained.
     pub fn is_of_connection(&self) -> bool {
         self.agreed / MIN_OWN > self.others.min(self.more)
     }

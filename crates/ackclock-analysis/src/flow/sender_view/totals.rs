@@ -16,6 +16,7 @@ pub struct Totals {
     pub recoveries: u64,
     pub duplicate_acks: u64,
     pub nagle_waits: u32,
+    pub sack_reneged: u32,
     pub nagle_wait_ns: i64,
     pub largest_delivered_bytes: u32,
     pub smallest_stuck_bytes: u32,

@@ -1,0 +1,218 @@
+"""Findings about TCP's options, the path's state and the acknowledgements: they explain a verdict, and decide none.
+
+Each needs positive evidence: packets that can be found in the capture, not a gap in another explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ackclock.capture.findings import OF_LOSSES, Cause, Finding
+from ackclock.figures import numbers
+
+Flows = Sequence[Mapping[str, Any]]
+
+#: An outage lasts for so long, in seconds, and at the sender for so many stalls in a row: the copies of a segment that
+#: the retransmission timer sends, each of which is lost. Where they are not seen it must last longer than one timer.
+MIN_OUTAGE_S, MIN_LOST_COPIES, MIN_GAP_S = 1.0, 3, 2.5
+
+#: Round trips with data before an outage: what is too large for the path is lost from the first flight on.
+MIN_ROUND_TRIPS = 4
+
+#: Stalls follow each other without a packet of the other end between them, in seconds.
+CONTIGUOUS_S = 0.02
+
+#: Acknowledgements wait on a congested path: longer than jitter makes them, in seconds; for at least this share of the
+#: shortest RTT; and for at least this share of the time by which the mean RTT exceeds it.
+MIN_ACK_WAIT_S, ACK_WAIT_SHARE, QUEUEING_SHARE = 0.02, 0.25, 0.5
+
+#: Away from the sender, an application that writes late delays data as a slow path of acknowledgements does.
+MAX_APPLICATION_SHARE = 0.5
+
+#: The number of keep-alives in a row without an answer that cannot be the loss of a single packet.
+MIN_UNANSWERED = 3
+
+
+def observations(flows: Flows) -> Iterator[Finding]:
+    """Return the findings in the order of what they explain: handshake, path, acknowledgements, ends."""
+    for kind in (_fast_open, _ecn, _outages, _route, _ack_path, _reneging, _keep_alives):
+        yield from kind(flows)
+
+
+def _connections(count: int, verb: str) -> str:
+    return f"One connection {verb}" if count == 1 else f"{count:,} connections {verb}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _fast_open(flows: Flows) -> Iterable[Finding]:
+    """Return the finding of data in SYNs (RFC 7413), and whether the server took them."""
+    answered = [flow for flow in flows if flow["established"] and not flow["retransmissions"]["syn"]]
+    opened = [flow["fast_open"] for flow in answered if flow["fast_open"]]
+    if not opened:
+        return
+    ignored = sum(not one["accepted_bytes"] for one in opened)
+    sentence = f"{_connections(len(opened), 'sent data in the SYN (TCP Fast Open)')}"
+    evidence = {"connections": len(opened), "not_accepted": ignored}
+    if not ignored:
+        yield Finding(Cause.NOTHING, f"{sentence}, and the server accepted them.", evidence)
+        return
+    which = "" if ignored == len(opened) else f" of {ignored:,}"
+    sentence += f"; the SYN/ACK{which} did not acknowledge them, so they were retransmitted a round trip later."
+    then = "Enable TCP Fast Open at the server (net.ipv4.tcp_fastopen); a stale cookie is renewed by that SYN/ACK."
+    yield Finding(Cause.HOST, sentence, evidence, next=then)
+
+
+def _ecn(flows: Flows) -> Iterable[Finding]:
+    """Return the finding of congestion marks (RFC 3168), and of L4S (RFC 9331)."""
+    counts = {key: sum(flow["ecn"][key] or 0 for flow in flows) for key in ("ce_packets", "ece_packets", "cwr_packets")}
+    l4s = sum(flow["ecn"]["ect1_packets"] for flow in flows)
+    evidence = {**counts, "ect1_packets": l4s}
+    low_latency = f" {l4s:,} packets carried ECT(1) (L4S)." if l4s else ""
+    if counts["ce_packets"] or counts["ece_packets"]:
+        marked = (
+            f"{counts['ce_packets']:,} packets were CE-marked" if counts["ce_packets"] else "Packets were CE-marked"
+        )
+        sentence = (
+            f"{marked} instead of dropped (ECN): {counts['ece_packets']:,} acknowledgements echoed it (ECE), and the "
+            f"sender reduced its window {_times(counts['cwr_packets'])} (CWR).{low_latency}"
+        )
+        then = "An AQM on the path signals congestion: look for what fills its link."
+        yield Finding(Cause.NETWORK, sentence, evidence, next=then)
+    elif l4s:
+        yield Finding(Cause.NOTHING, f"{low_latency.strip()} None was marked.", evidence)
+
+
+def _outages(flows: Flows) -> Iterable[Finding]:
+    """Return the finding of times in which nothing passed: each copy of a retransmitted segment was lost.
+
+    What other flows sent at that time must have been lost, too.
+    """
+    runs = {flow["id"]: list(_outages_of(flow)) for flow in flows}
+    found = [
+        outage
+        for flow in flows
+        for outage in runs[flow["id"]]
+        if _has_passed(flow, outage) and all(_has_stopped(other, runs[other["id"]], outage) for other in flows)
+    ]
+    if not found:
+        return
+    begin_s, duration_s, copies = max(found, key=lambda outage: outage[1])
+    lost = f"; {copies:,} copies of a segment were lost in a row" if copies > 1 else ""
+    sentence = (
+        f"Nothing passed for {numbers.value(duration_s, 's')}, from {numbers.value(begin_s, 's')} on{lost}: "
+        "an outage of the path."
+    )
+    then = "Look at the link's state at that time: a handover, a flapping port, a route that converged."
+    evidence = {"outages": len(found), "begin_s": begin_s, "longest_s": duration_s, "copies_lost": copies}
+    yield Finding(Cause.NETWORK, sentence, evidence, next=then, shown=("stalls", "sequence"))
+
+
+Outage = tuple[float, float, int]
+
+
+def _has_passed(flow: Mapping[str, Any], outage: Outage) -> bool:
+    """Return True if data of this size has passed before the outage."""
+    rtt_s = flow["rtt_min_s"] or flow["handshake_s"] or 0.0
+    return bool(flow["first_data_s"] is not None and outage[0] - flow["first_data_s"] >= MIN_ROUND_TRIPS * rtt_s)
+
+
+def _has_stopped(flow: Mapping[str, Any], runs: Iterable[Outage], outage: Outage) -> bool:
+    """Return True if a flow had no data in the outage, or lost it for most of that time."""
+    begin_s, duration_s, _ = outage
+    if flow["first_data_s"] is None or flow["first_data_s"] > begin_s or flow["last_data_s"] < begin_s + duration_s:
+        return True
+    overlaps_s = (min(start_s + for_s, begin_s + duration_s) - max(start_s, begin_s) for start_s, for_s, _ in runs)
+    return any(overlap_s >= duration_s / 2 for overlap_s in overlaps_s)
+
+
+def _outages_of(flow: Mapping[str, Any]) -> Iterator[Outage]:
+    """Return begin and duration of each outage, in seconds, and how many retransmissions were lost in it."""
+    run: list[Mapping[str, Any]] = []
+    for stall in [*flow["stalls"], None]:
+        lossy = stall is not None and stall["class"] in OF_LOSSES
+        if run and not (lossy and stall["start_s"] - _end_s(run[-1]) <= CONTIGUOUS_S):
+            begin_s, duration_s = run[0]["start_s"], _end_s(run[-1]) - run[0]["start_s"]
+            seen = len(run) >= MIN_LOST_COPIES and duration_s >= MIN_OUTAGE_S
+            if seen or (flow["vantage"] != "sender" and duration_s >= MIN_GAP_S):
+                yield begin_s, duration_s, len(run)
+            run = []
+        if lossy:
+            run.append(stall)
+
+
+def _end_s(stall: Mapping[str, Any]) -> float:
+    return float(stall["start_s"] + stall["duration_s"])
+
+
+def _route(flows: Flows) -> Iterable[Finding]:
+    """Return the findings of another route: by the TTL, and by an RTT that rose at once and stayed."""
+    changes = sum(flow["hop_changes"] for flow in flows)
+    steps = [flow["rtt_step"] for flow in flows if flow["rtt_step"]]
+    if not changes and not steps:
+        return
+    evidence: dict[str, Any] = {"hop_changes": changes}
+    parts = []
+    if steps:
+        step = max(steps, key=lambda one: one["to_s"] - one["from_s"])
+        evidence |= {"at_s": step["at_s"], "rtt_before_s": step["from_s"], "rtt_after_s": step["to_s"]}
+        levels = f"from {numbers.value(step['from_s'], 's')} to {numbers.value(step['to_s'], 's')}"
+        parts.append(f"the shortest RTT rose {levels} at {numbers.value(step['at_s'], 's')}, and stayed")
+    if changes:
+        parts.append(f"the TTL of the packets changed {_times(changes)}")
+    sentence = f"{', and '.join(parts)}: the route changed."
+    then = "Compare traceroutes of both routes; a longer one needs larger windows."
+    yield Finding(Cause.NETWORK, sentence[0].upper() + sentence[1:], evidence, next=then, shown=("rtt",))
+
+
+def _ack_path(flows: Flows) -> Iterable[Finding]:
+    """Return the finding of acknowledgements that waited on their way to the sender."""
+    waited = [flow for flow in flows if _has_slow_acks(flow)]
+    if not waited:
+        return
+    wait_s = max(flow["ack_wait_s"] for flow in waited)
+    sentence = (
+        f"Acknowledgements waited {numbers.value(wait_s, 's')} on their way to the sender, on average, and account for "
+        "most of the queueing delay: the return path is congested."
+    )
+    then = "Look for what fills the return path (an upload?), or let acknowledgements pass first (fq_codel, cake)."
+    yield Finding(Cause.NETWORK, sentence, {"ack_wait_s": wait_s}, next=then, shown=("rtt",))
+
+
+def _has_slow_acks(flow: Mapping[str, Any]) -> bool:
+    wait_s, least_s, mean_s = flow["ack_wait_s"], flow["rtt_min_s"], flow["rtt_mean_s"]
+    if wait_s is None or least_s is None or mean_s is None:
+        return False
+    if flow["vantage"] != "sender" and (flow["limited"] or {}).get("application", 0.0) > MAX_APPLICATION_SHARE:
+        return False
+    is_long = wait_s >= max(MIN_ACK_WAIT_S, ACK_WAIT_SHARE * least_s)
+    return bool(is_long and wait_s >= QUEUEING_SHARE * (mean_s - least_s))
+
+
+def _reneging(flows: Flows) -> Iterable[Finding]:
+    """Return the finding of receivers that discarded data which they had acknowledged selectively (RFC 2018)."""
+    reneged = sum(flow["sack_reneged"] for flow in flows)
+    if reneged:
+        those = "One segment was" if reneged == 1 else f"{reneged:,} segments were"
+        sentence = f"{those} retransmitted after the receiver had acknowledged and then discarded them (SACK reneging)."
+        then = "The receiver runs out of memory: raise net.ipv4.tcp_mem and tcp_rmem, or see why it reads slowly."
+        yield Finding(Cause.RECEIVER, sentence, {"sack_reneged": reneged}, next=then, shown=("sequence",))
+
+
+def _keep_alives(flows: Flows) -> Iterable[Finding]:
+    """Return the findings of keep-alives: the connections were idle, and the peer answers or does not."""
+    probes = sum(flow["keep_alives"]["probes"] for flow in flows)
+    unanswered = max((flow["keep_alives"]["unanswered"] for flow in flows), default=0)
+    evidence = {"keep_alives": probes, "unanswered": unanswered}
+    if unanswered >= MIN_UNANSWERED:
+        sentence = f"{unanswered:,} keep-alives in a row were not answered: the peer or the path is gone."
+        then = (
+            "See whether the peer runs, and whether a NAT or firewall forgot the connection: probe more often than it."
+        )
+        yield Finding(Cause.NETWORK, sentence, evidence, next=then)
+    elif probes:
+        sentence = f"{probes:,} keep-alives were exchanged: the connection was open, and had nothing to send."
+        yield Finding(Cause.APPLICATION, sentence, evidence)
