@@ -54,10 +54,12 @@ def browser() -> Iterator[Any]:
 class Page:
     """A report opened offline, with what went wrong and what it asked for."""
 
-    def __init__(self, browser: Any, path: Path, width: int = 1200, height: int = 900) -> None:
+    def __init__(self, browser: Any, path: Path, width: int = 1200, height: int = 900, scheme: str = "light") -> None:
         self.errors: list[str] = []
         self.requests: list[str] = []
-        self.context = browser.new_context(viewport={"width": width, "height": height}, offline=True)
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, offline=True, color_scheme=scheme
+        )
         self.page = self.context.new_page()
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
@@ -115,6 +117,26 @@ def test_a_click_in_the_legend_hides_a_flow(browser: Any, path: Path) -> None:
             break
         page.wait_for_timeout(100)
     assert page.evaluate(visible) == 9
+
+
+def test_zooming_a_figure_over_time_zooms_the_others(browser: Any, path: Path) -> None:
+    page = Page(browser, path).page
+    page.evaluate("Plotly.relayout('result0-goodput', {'xaxis.range': [10, 12]})")
+    ranges = "() => Object.fromEntries([...document.querySelectorAll('.plot')].map(p => [p.id, p.layout.xaxis.range]))"
+    page.wait_for_function(f"JSON.stringify(({ranges})()['result0-epochs']) === '[10,12]'")
+    found = page.evaluate(ranges)
+    over_time = {"result0-cwnd", "result0-cwnd_total", "result0-goodput", "result0-queue", "result0-epochs"}
+    assert {name for name, range_s in found.items() if range_s == [10, 12]} == over_time
+
+
+def test_a_dark_page_has_dark_figures(browser: Any, path: Path) -> None:
+    opened = Page(browser, path, scheme="dark")
+    paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    drawn = opened.page.evaluate("document.querySelector('#result0-cwnd').layout.paper_bgcolor")
+    assert (paper, drawn) == ("rgb(23, 25, 28)", "#17191c")
+    assert opened.errors == []
+    light = Page(browser, path).page
+    assert light.evaluate("document.querySelector('#result0-cwnd').layout.paper_bgcolor") == "white"
 
 
 @pytest.mark.parametrize("width", [360, 800])

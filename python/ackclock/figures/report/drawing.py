@@ -36,6 +36,9 @@ from ackclock.figures.figure_spec import (
 )
 from ackclock.metrics.view import Array
 
+#: Lines closer than this share of their value have their names on either side.
+NEAR = 0.15
+
 QUIET, FAINT, SHADE = "#6b6b6b", "#e3e3e3", "#f4f4f4"
 
 #: Margins of a figure in pixels; to the right, the name of a reference line needs more.
@@ -244,9 +247,17 @@ class _Place:
         layout["shapes"].append({"type": "line", **at, "line": {"color": INK, "width": 1, "dash": "dash"}})
         text = reference.name.replace("+ ", "+\n").replace("\n", "<br>")
         right = {"xref": "paper", "x": 1, "xanchor": "left", "align": "left"}
-        note = _note(text, INK) | right | {"yref": self.y, "y": reference.value, "yanchor": "middle"}
+        note = _note(text, INK) | right | {"yref": self.y, "y": reference.value, "yanchor": self._anchor(reference)}
         layout["annotations"].append(note)
         layout["margin"] = MARGIN | {"r": REFERENCE}
+
+    def _anchor(self, reference: Reference) -> str:
+        """Return where a name stands: beside its line, or away from that of a line close by."""
+        others = [other.value for other in self.panel.references if other is not reference]
+        near = [
+            value for value in others if abs(value - reference.value) < NEAR * max(abs(value), abs(reference.value))
+        ]
+        return "middle" if not near else "bottom" if reference.value > min(near) else "top"
 
     def traces(self, layer: Layer) -> Iterator[Trace]:
         """Yield the traces of a layer."""
