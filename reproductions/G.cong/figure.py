@@ -12,7 +12,7 @@ from ackclock.dataset import Dataset
 from ackclock.figures.plots import style
 from ackclock.gallery import Row, figures, find
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Measure, Measured, of_run
+from ackclock.gallery.rows import Measure, Measured, of_run
 from ackclock.metrics import runs
 
 CONTROLS, LEVELS = ("CUBIC", "Scalable"), ("90 %", "150 %", "210 %")

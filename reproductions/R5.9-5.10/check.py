@@ -63,7 +63,6 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
             measured["right-sized Reno up Reno down"]["connections"],
             near(count, SAME_COUNT),
             near(count, ALIKE_COUNT),
-            decides=True,
         ),
         Row("doubled", reno, DOUBLED, LONGER),
         Row("vegas-up", ratio(time("bloated", "Vegas", "Reno"), time("bloated", "Reno", "Reno")), LOW, LOWER),

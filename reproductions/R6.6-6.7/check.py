@@ -56,14 +56,14 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
 def _rows(measured: Measured, published: Mapping[str, Published], at: str) -> list[Row]:
     bloated, right, udp, bursts = (measured[f"{at} {up}"] for up in ("bloated", "right-sized", "udp", "bursts"))
 
-    def close(claim: str, values, same: float = SAME, alike: float = ALIKE, *, decides: bool = False) -> Row:
+    def close(claim: str, values, same: float = SAME, alike: float = ALIKE) -> Row:
         value = published[claim].value or 1.0
-        return Row(claim, values, near(value, same), near(value, alike), at, decides=decides)
+        return Row(claim, values, near(value, same), near(value, alike), at)
 
     factors = SAME_FACTOR, ALIKE_FACTOR
     return [
-        close("rtt-down", bloated["rtt-down"], decides=True),
-        close("rtt-up", bloated["rtt-up"], decides=True),
+        close("rtt-down", bloated["rtt-down"]),
+        close("rtt-up", bloated["rtt-up"]),
         close("upload", bloated["upload"]),
         Row("download", bloated["download"], HARDLY, SUFFERS, at),
         close("right-rtt", ratio(bloated["rtt-down"], right["rtt-down"]), *factors),

@@ -24,10 +24,20 @@ An entry is a folder of `reproductions/`:
 from __future__ import annotations
 
 from ackclock.gallery.entry import Entry, entries, find
-from ackclock.gallery.measurements import Measured, Values, ratio
 from ackclock.gallery.result import Judged, Result
+from ackclock.gallery.rows import (
+    AGREES,
+    CONTRADICTS,
+    DIFFERS,
+    NOT_MEASURED,
+    UNDETERMINED,
+    Measured,
+    Row,
+    Values,
+    near,
+    ratio,
+)
 from ackclock.gallery.runner import run
-from ackclock.gallery.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Row, near
 
 __all__ = [
     "AGREES",

@@ -12,10 +12,10 @@ from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
 from ackclock.gallery import cases, page, runner
-from ackclock.gallery.ablations import TABLE, Ablation
 from ackclock.gallery.entry import Entry
-from ackclock.gallery.result import FULL, KEY, QUICK, Judged, Result, current_result, made_of
-from ackclock.gallery.verdict import Row
+from ackclock.gallery.interpretations import SWITCHED, Ablation
+from ackclock.gallery.result import FULL, KEY, QUICK, TABLE, Judged, Result, current_result, made_of
+from ackclock.gallery.rows import Row
 from ackclock.plan import Plan
 
 
@@ -28,7 +28,7 @@ def stored_result(entry: Entry, chosen: Sequence[Ablation], folder: Path, *, qui
     """Return the stored result of ablations, if nothing that it depends on has changed."""
     names = [each.name for each in chosen]
     made = made_of(entry, QUICK if quick else FULL, runner.missing(entry), names)
-    return current_result(entry, folder, TABLE, made)
+    return current_result(entry, folder, SWITCHED, made)
 
 
 def run(
@@ -70,8 +70,8 @@ def run(
             rows += _moved(entry, mechanism, runner.rows_of(entry, found, [each], each), scale)
         result = Result(entry.id, rows)
         with folders.write_errors(new):
-            result.write(new / TABLE)
-            last = Result.last(entry.folder / runner.TABLE, entry.id)
+            result.write(new / SWITCHED)
+            last = Result.last(entry.folder / TABLE, entry.id)
             (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
             about = {"id": entry.id, "scale": scale, "mechanisms": names, KEY: made}
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
