@@ -8,7 +8,7 @@ from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: The upload is the first flow.
 UPLOAD = 0

@@ -8,7 +8,7 @@ from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import rtt_of_acks_s
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: The download is the first flow and the down link the first link; the upload the second of each.
 DOWNLOAD, UPLOAD = 0, 1

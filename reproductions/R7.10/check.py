@@ -8,7 +8,7 @@ from ackclock.gallery.entry import Published
 from ackclock.gallery.rows import Values
 from ackclock.reproductions.transfers import completion_of
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: From how many segments on a connection is long.
 LONG = 100

@@ -1,9 +1,9 @@
-"""The gallery: published results as runnable entries, each with the rule that judges it.
+"""The gallery: papers' claims as inequalities (`claims`), and the runnable entries whose values judge them.
 
     from ackclock import gallery
     entry = gallery.find("B5.4")
     result = gallery.run(entry, Path("results/B5.4-5.6"), quick=True)
-    result.verdict                  # agrees, differs, undetermined, … by the rule in its check.py
+    [row.verdict for row in result.rows]    # agrees, differs, undetermined, … by the rule in its check.py
 
 An entry is a folder of `reproductions/`:
 

@@ -195,6 +195,17 @@ class Claim:
         joint = self.paper.joint(self.testbed).reading.name if self.testbed else None
         return state_of(self.cells, joint, is_model=self.about == MODEL, mechanisms=self._mechanisms())
 
+    def reading_of(self, entry: Entry) -> str:
+        """Return the reading of its entry that counts: the testbed's, else the first; empty if there is one only."""
+        if self.testbed:
+            return self.paper.joint(self.testbed).reading.of(entry)
+        return next((each.name for each in entry.readings.every), "")
+
+    def evaluate(self, rows: Sequence[Judged]) -> Outcome:
+        """Return whether it holds for rows of one engine, of its only entry."""
+        cells = self._cell("", "", {self.entries[0]: rows}, noise=False, complete=False)
+        return cells[0].outcome if cells else Outcome(None)
+
     def _views(self) -> list[tuple[str, Mapping[str, str]]]:
         """The readings by which it is evaluated: a name, and the reading of each entry."""
         found = {name: find(name, self.paper.known) for name in self.entries}

@@ -21,6 +21,7 @@ from ackclock.figures import numbers
 from ackclock.gallery import ablation_runner, claims, page, runner
 from ackclock.gallery.claims import Claim, Paper
 from ackclock.gallery.entry import Entry
+from ackclock.gallery.inequalities import Outcome
 from ackclock.gallery.interpretations import Ablation
 from ackclock.gallery.result import QUICK, TABLE, Judged, Result
 from ackclock.gallery.rows import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
@@ -174,6 +175,29 @@ def print_claim(claim: Claim, *, as_json: bool) -> None:
     console.print(table)
     for mechanism in claim.state.mechanisms:
         console.print(Text(f"turned by {mechanism}"))
+
+
+def vary_claim(claim: Claim, text: str, *, as_json: bool) -> None:
+    """Run a claim's entry with a varied key, and print where the claim turns."""
+    varied = ablation_runner.Varied.parse(text)
+    console = output.console(err=as_json)
+    console.print(Text.assemble((claim.full_id, "bold"), f": {claim.holds}"))
+
+    def report(value: float, outcome: Outcome) -> None:
+        console.print(Text(f"  {varied.key} = {varied.value(value)}: {WORDS[outcome.truth]}"))
+
+    found = ablation_runner.turning_point(claim, varied, report)
+    if as_json:
+        print(json.dumps({"id": claim.full_id, "key": varied.key, "unit": varied.unit, "turns_between": found}))
+    elif found is None:
+        console.print("It does not turn in this range.")
+    else:
+        between = " and ".join(str(varied.value(value)) for value in found)
+        console.print(Text(f"It turns between {between} of {varied.key}."))
+
+
+#: What a claim does, in words.
+WORDS = {True: "holds", False: "fails", None: "undetermined"}
 
 
 def _state(claim: Claim) -> Text:
