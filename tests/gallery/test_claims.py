@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ackclock.cli.program import application
 from ackclock.errors import InputError
-from ackclock.gallery import claims, entries, find, page
+from ackclock.gallery import ablation_runner, cases, claims, entries, find, page
 from ackclock.gallery.claims import CONFIRMED, CONFIRMED_IF, FAILS, INCONSISTENT, UNDETERMINED, UNTESTABLE, Cell
 from ackclock.gallery.inequalities import Inequality, Interval, Outcome
 
@@ -267,3 +267,34 @@ def test_the_vector_has_a_mark_for_each_cell():
     text = page.vector(cells)
     assert "| each | yes | the entry's | ✓ | ? |" in text
     assert "| b | no | the entry's | ✗ |  |" in text
+
+
+def test_a_claim_turns_where_its_entry_does(monkeypatch):
+    claim = claims.find_claims("braud2016.ack-compression-outlier")[0]
+    seen = {}
+
+    def outcome(_claim, varied, value, report):
+        seen[value] = Outcome(value < 0.3)
+        report(value, seen[value])
+        return seen[value]
+
+    monkeypatch.setattr(ablation_runner, "_outcome", outcome)
+    varied = ablation_runner.Varied.parse("rtt_spread=0..2ms")
+    low, high = ablation_runner.turning_point(claim, varied)
+    assert low < 0.3 < high
+    assert high - low == pytest.approx(2 / 64)
+    assert ablation_runner.turning_point(claim, ablation_runner.Varied("x", 1.0, 2.0, "")) is None
+
+
+def test_a_varied_key_is_a_change_of_the_scenario():
+    plan = next(iter(cases.plans(find("R4.4").folder, quick=True).values()))
+    change = ablation_runner.Varied.parse("flows[1].rtt=42..44ms").changes(43, plan)
+    assert change == {"flows": [{}, {"rtt": "43ms"}]}
+    spread = ablation_runner.Varied.parse("rtt_spread=0..2ms").changes(1.5, plan)
+    assert [each["rtt"] for each in spread["flows"]] == ["0.042000000s", "0.043500000s"]
+
+
+@pytest.mark.parametrize("text", ["rtt_spread", "rtt_spread=1ms", "a b=1..2", "x=1ms..2s", "flows[=1..2"])
+def test_a_mistake_in_what_varies_is_one_line(text):
+    with pytest.raises(InputError, match=re.escape("--vary: found")):
+        ablation_runner.Varied.parse(text)

@@ -15,7 +15,7 @@ from ackclock.cli.command import Argument, Command
 @click.option(
     "--vary",
     metavar="KEY=LOW..HIGH",
-    help="Run the claim's entry at both values of a scenario key, or of rtt_spread, and find where the claim turns.",
+    help="Run the claim's entry at both values of a scenario key, or of rtt_spread, and find where the claim turns (rtt_spread: how much longer the last RTT is than the first).",
 )
 @options.json_flag("Print JSON only, one line for each claim.")
 def claim(*, name: str, vary: str | None, as_json: bool) -> None:

@@ -126,7 +126,8 @@ def _moved(entry: Entry, mechanism: Ablation, rows: Mapping[str, Sequence[Row]],
     ]
 
 
-#: The key of a spread of round trips, which is no scenario key: the groups' round trips grow evenly by as much.
+#: What is no key of a scenario: by how much the RTT of the last group of flows is longer than that of the first. In
+#: between they grow evenly. (The key `rtt_spread` of flows draws, so that a larger one may leave two flows closer.)
 RTT_SPREAD = "rtt_spread"
 
 #: How often a range is halved: to a 64th of it.
@@ -152,12 +153,12 @@ class Varied:
 
     def value(self, number: float) -> str | float:
         """Return a value as a scenario has it."""
-        return f"{number:.6g}{self.unit}" if self.unit else number
+        return f"{number:.9f}".rstrip("0").rstrip(".") + self.unit if self.unit else number
 
     def changes(self, number: float, plan: Plan) -> Any:
         """Return what a value changes in a case with this plan."""
         if self.key == RTT_SPREAD:
-            spread_s = time_s(f"{number:.6g}{self.unit or 's'}")
+            spread_s = time_s(self.value(number) if self.unit else f"{number}s")
             first = {flow.group: flow.base_rtt_s for flow in reversed(plan.flows)}
             last = max(len(first) - 1, 1)
             return {"flows": [{"rtt": f"{first[group] + spread_s * group / last:.9f}s"} for group in sorted(first)]}
