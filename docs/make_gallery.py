@@ -137,7 +137,7 @@ def pages(known: Iterable[Entry]) -> dict[str, str]:
     made = {}
     for paper in papers:
         made[f"{paper.id}.md"] = page.paper_page(paper, thumbnails)
-        for entry in paper.known:
+        for entry in paper.all_entries:
             judged = [claim for claim in paper.claims if entry.id in claim.entries]
             result, switched = claims.recorded(entry), claims.switched(entry)
             made[f"{entry.id}.md"] = page.entry_page(

@@ -7,7 +7,7 @@ from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import mean_window_bdp, peak_bdp
 
-ENGINES = ("packet", "linux")
+ENGINES = ("packet",)
 MEASURES = {
     "flows": "flows_per_epoch",
     "peak": peak_bdp,

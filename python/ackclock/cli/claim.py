@@ -15,7 +15,8 @@ from ackclock.cli.command import Argument, Command
 @click.option(
     "--vary",
     metavar="KEY=LOW..HIGH",
-    help="Run the claim's entry at both values of a scenario key, or of rtt_spread, and find where the claim turns (rtt_spread: how much longer the last RTT is than the first).",
+    help="Run the claim's entry at both values of a scenario key, and find where the claim turns; rtt_spread is by how "
+    "much the last RTT is longer than the first.",
 )
 @options.json_flag("Print JSON only, one line for each claim.")
 def claim(*, name: str, vary: str | None, as_json: bool) -> None:

@@ -126,11 +126,11 @@ def _moved(entry: Entry, mechanism: Ablation, rows: Mapping[str, Sequence[Row]],
     ]
 
 
-#: What is no key of a scenario: by how much the RTT of the last group of flows is longer than that of the first. In
-#: between they grow evenly. (The key `rtt_spread` of flows draws, so that a larger one may leave two flows closer.)
+#: Excess of the RTT of the last group of flows over that of the first; in between RTTs grow evenly. It is no scenario
+#: key: the key `rtt_spread` of flows draws, so that a larger value may leave two flows closer.
 RTT_SPREAD = "rtt_spread"
 
-#: How often a range is halved: to a 64th of it.
+#: Halvings of a range: to a 64th of it.
 HALVINGS = 6
 
 

@@ -31,21 +31,9 @@ place of `holds`), `audit` (the state that a reader of the paper gave by hand) a
 undetermined, as the 95 % intervals decide. A cell has host noise if its hosts take time for packets, as real ones do.
 Ablations that vary the hosts' noise or the scale (`varies` in mechanisms.toml) are cells of their own.
 
-**Engines that count** are packet, linux, ns2, ns3 and the machine itself; a model counts where the claim is about it.
-A comparison of a simulation with a model is the simulation's.
-
 **One joint reading for each testbed**: the one that the text supports most; among equals the likeliest, which has the
 least root mean square of ln(ours / printed) over all rows of the testbed's entries with printed numbers, which is the
 likelihood's order where errors are relative, normal and of unknown size. It is never chosen by entry or by claim.
-
-**States**, from the cells of the joint reading (of every reading where there is no testbed):
-
-- *confirmed*: all that are decided hold, those of other readings too, in two engines or more and with host noise; a
-  claim about a model holds in the model
-- *confirmed if …*: the same, but other readings, or hosts with or without noise, are on the other side
-- *fails*: all that are decided fail, in two engines or more or with an ablation that turns the claim
-- *inconsistent in itself*, *not testable*: as the paper's file says, with the reason
-- *undetermined*: anything else: one engine alone, no host noise, engines that disagree, intervals that decide nothing
 """
 
 from __future__ import annotations
@@ -62,21 +50,22 @@ from typing import Any
 from ackclock.errors import InputError
 from ackclock.gallery import cases
 from ackclock.gallery.entry import REPRODUCTIONS, Entry, find
-from ackclock.gallery.inequalities import Inequality, Interval, Outcome
+from ackclock.gallery.inequalities import (
+    INCONSISTENT,
+    MODEL,
+    SIMULATORS,
+    UNTESTABLE,
+    Cell,
+    Inequality,
+    Interval,
+    Outcome,
+    State,
+    state_of,
+)
 from ackclock.gallery.interpretations import NOISE, NONE, SCALE, SWITCHED
 from ackclock.gallery.result import TABLE, Judged, Result
 from ackclock.input.fields import shown
 from ackclock.input.source import source_text
-
-CONFIRMED, CONFIRMED_IF, FAILS = "confirmed", "confirmed if", "fails"
-INCONSISTENT, UNDETERMINED, UNTESTABLE = "inconsistent in itself", "undetermined", "not testable"
-STATES = (CONFIRMED, CONFIRMED_IF, FAILS, INCONSISTENT, UNDETERMINED, UNTESTABLE)
-
-#: Engines whose packets a claim about networks may rest on.
-SIMULATORS = ("packet", "linux", "ns2", "ns3", "host")
-
-#: What a claim may be about, other than the network.
-MODEL = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,45 +94,11 @@ class Testbed:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The joint reading of a testbed; `misfits` are the root mean squares that decided, over `rows` printed numbers."""
+    """The joint reading of a testbed; `residuals` are the root mean squares that decided, over `rows` numbers."""
 
     reading: Reading
-    misfits: Mapping[str, float]
+    residuals: Mapping[str, float]
     rows: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One evaluation: of an engine (or a comparison of several), a reading, with host noise or without, at a scale.
-
-    `scale` is empty for the entry's own. A `single` run has no interval.
-    """
-
-    label: str
-    reading: str
-    noise: bool
-    outcome: Outcome
-    scale: str
-    single: bool
-
-    @property
-    def truth(self) -> bool | None:
-        """Whether the claim holds here."""
-        return self.outcome.truth
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A claim's state: one of `STATES`, its condition or reason, and the ablations that turn the claim."""
-
-    name: str
-    why: str = ""
-    mechanisms: Sequence[str] = ()
-
-    def __str__(self) -> str:
-        if self.name == CONFIRMED_IF:
-            return f"{self.name} {self.why}"
-        return f"{self.name}: {self.why}" if self.why else self.name
 
 
 @dataclass(frozen=True)
@@ -208,7 +163,7 @@ class Claim:
 
     def _views(self) -> list[tuple[str, Mapping[str, str]]]:
         """The readings by which it is evaluated: a name, and the reading of each entry."""
-        found = {name: find(name, self.paper.known) for name in self.entries}
+        found = {name: find(name, self.paper.all_entries) for name in self.entries}
         if self.testbed:
             readings = [self.paper.joint(self.testbed).reading, *self.testbed.readings]
             views: dict[tuple[str, ...], str] = {}  # of names for the same readings the first stays
@@ -223,7 +178,7 @@ class Claim:
     def _cells(self, view: tuple[str, Mapping[str, str]]) -> Iterable[Cell]:
         """The cells of a reading: of the entries' results, of their perturbed runs, and of "host noise" ablations."""
         name, read = view
-        entries = {each: find(each, self.paper.known) for each in self.entries}
+        entries = {each: find(each, self.paper.all_entries) for each in self.entries}
         tables = {each: recorded(entry) for each, entry in entries.items()}
         labels = dict.fromkeys(row.engine for table in tables.values() for row in table.rows)
         for label in labels:
@@ -280,10 +235,10 @@ class Claim:
             for row in judged:
                 rows.setdefault(prefix + row.claim, {})[row.at] = interval_of(row, perturbed=perturbed)
                 used += [row] if prefix + row.claim in named else []
-            # A case that only other engines or readings ran has no value here; ablations have cases of their own.
-            for row in recorded(find(entry, self.paper.known)).rows if complete else ():
-                if prefix + row.claim in rows:
-                    rows[prefix + row.claim].setdefault(row.at, None)
+            for name, at in self._cases(entry) if complete else ():
+                own = rows.get(prefix + name, {})
+                if own.keys() & at:  # a case that other engines or readings ran, and this did not, has no value here
+                    own |= dict.fromkeys(at - own.keys())
         try:
             outcome = self.inequality.evaluate(rows)
         except KeyError:
@@ -292,10 +247,17 @@ class Claim:
             return []
         return [Cell(label, reading, noise, outcome, scale, max(row.n for row in used) == 1)]
 
+    def _cases(self, entry: str) -> set[tuple[str, frozenset[str]]]:
+        """The cases of each row of an entry, of each engine and reading."""
+        found: dict[tuple[str, str, str], set[str]] = {}
+        for row in recorded(find(entry, self.paper.all_entries)).rows:
+            found.setdefault((row.claim, row.engine, row.reading), set()).add(row.at)
+        return {(claim, frozenset(cases)) for (claim, _, _), cases in found.items()}
+
     def _mechanisms(self) -> list[str]:
         """The ablations of its entry that turn the claim, in their own words."""
         found = []
-        for entry in self.paper.known:
+        for entry in self.paper.all_entries:
             for each in entry.mechanisms if [entry.id] == [*self.entries] else ():
                 rows = [row for row in switched(entry).rows if row.reading == each.name]
                 for label in dict.fromkeys(row.engine for row in rows):
@@ -339,7 +301,7 @@ class Paper:
         return f"{who} {self.year}"
 
     @property
-    def known(self) -> list[Entry]:
+    def all_entries(self) -> list[Entry]:
         """Its entries."""
         return [Entry(self.path.parent / name) for name in self.entries]
 
@@ -350,7 +312,9 @@ class Paper:
 
     @cached_property
     def _choices(self) -> Mapping[str, Choice]:
-        return {each.name: choice(each, [find(name, self.known) for name in each.entries]) for each in self.testbeds}
+        return {
+            each.name: choice(each, [find(name, self.all_entries) for name in each.entries]) for each in self.testbeds
+        }
 
     def joint(self, testbed: Testbed) -> Choice:
         """Return the joint reading of one of its testbeds."""
@@ -426,97 +390,6 @@ def _check(
         raise InputError(f"{where}found no {lacking[0]}; expected it")
 
 
-def state_of(
-    cells: Sequence[Cell], joint: str | None = None, *, is_model: bool = False, mechanisms: Sequence[str] = ()
-) -> State:
-    """Return the state that cells give; `joint` is the testbed's reading, None where every reading counts."""
-    counted = [cell for cell in cells if engines_of(cell, is_model=is_model) and cell.truth is not None]
-    own = [cell for cell in counted if joint is None or cell.reading in ("", joint)]
-    if not own:
-        is_there = any(engines_of(cell, is_model=is_model) for cell in cells)
-        return State(UNDETERMINED, "no interval decides" if is_there else "no engine that counts has measured it")
-    others = [cell for cell in counted if cell not in own]
-    rule = _Rule(joint, is_model, mechanisms)
-    if all(cell.truth for cell in own):
-        return rule.holding(own, others)
-    return rule.split(own) if any(cell.truth for cell in own) else rule.failing(own, others)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """The rule for decided cells that count."""
-
-    joint: str | None
-    is_model: bool
-    mechanisms: Sequence[str]
-
-    def holding(self, own: Sequence[Cell], others: Sequence[Cell]) -> State:
-        """Return the state where all cells of the joint reading hold."""
-        against = [cell for cell in others if not cell.truth]
-        support = own if against else [*own, *others]
-        but = f"; it fails if read as {_readings(against)}" if against else ""
-        if self._is_alone(support):
-            return State(UNDETERMINED, f"one engine alone ({self._engines(support)}), in which it holds{but}")
-        if not self.is_model and not any(cell.noise for cell in support):
-            return State(UNDETERMINED, f"it holds, but was not run with host noise{but}")
-        return State(CONFIRMED_IF, f"read as {self.joint}") if against else State(CONFIRMED)
-
-    def failing(self, own: Sequence[Cell], others: Sequence[Cell]) -> State:
-        """Return the state where all cells of the joint reading fail."""
-        holding = [cell for cell in others if cell.truth]
-        only = f"it holds only if read as {_readings(holding)}" if holding else ""
-        support = own if holding else [*own, *others]
-        if self._is_alone(support) and not self.mechanisms:
-            alone = f"one engine alone ({self._engines(support)}), in which it fails"
-            return State(UNDETERMINED, "; ".join(filter(None, (alone, only))))
-        return State(FAILS, only, self.mechanisms)
-
-    def split(self, own: Sequence[Cell]) -> State:
-        """Return the state where some hold and some fail: by noise, by reading, or by engine."""
-        holding, failing = ([cell for cell in own if cell.truth is truth] for truth in (True, False))
-        condition = _condition(holding, failing)
-        if not condition:
-            sides = f"it holds in {self._engines(holding)} and fails in {self._engines(failing)}"
-            return State(UNDETERMINED, f"engines disagree: {sides}", self.mechanisms)
-        if self._is_alone(holding):
-            alone = f"one engine alone ({self._engines(holding)}), in which it holds if {condition}"
-            return State(UNDETERMINED, alone, self.mechanisms)
-        return State(CONFIRMED_IF, condition, self.mechanisms)
-
-    def _is_alone(self, some: Sequence[Cell]) -> bool:
-        """Return True if fewer than two engines are of one mind, and it is not the model that the claim is about."""
-        names = {name for cell in some for name in engines_of(cell, is_model=self.is_model)}
-        return len(names) < 2 and not (self.is_model and not names & set(SIMULATORS))
-
-    def _engines(self, some: Sequence[Cell]) -> str:
-        return ", ".join(dict.fromkeys(name for cell in some for name in engines_of(cell, is_model=self.is_model)))
-
-
-def _condition(holding: Sequence[Cell], failing: Sequence[Cell]) -> str:
-    """Return what the cells that hold have in common, and those that fail do not; empty if nothing."""
-    scales = {cell.scale for cell in holding}
-    if scales.isdisjoint(cell.scale for cell in failing):
-        return "at " + " or ".join(f"“{scale}”" if scale else "the entry's scale" for scale in sorted(scales))
-    noises = {cell.noise for cell in holding}
-    if noises.isdisjoint(cell.noise for cell in failing):
-        return f"hosts take {'time' if noises == {True} else 'no time'} for packets"
-    readings = [{cell.reading for cell in some} for some in (holding, failing)]
-    if readings[0].isdisjoint(readings[1]) and "" not in readings[0] | readings[1]:  # what is of each is of both
-        return f"read as {_readings(holding)}"
-    return ""
-
-
-def _readings(some: Sequence[Cell]) -> str:
-    return " or ".join(f"“{name}”" for name in dict.fromkeys(cell.reading for cell in some))
-
-
-def engines_of(cell: Cell, *, is_model: bool) -> list[str]:
-    """Return the engines of a cell that count: the simulators; without any, the models if the claim is about them."""
-    names = cell.label.split(", ")
-    found = [name for name in names if name in SIMULATORS]
-    return found or (names if is_model else [])
-
-
 def choice(testbed: Testbed, entries: Sequence[Entry]) -> Choice:
     """Return the joint reading of a testbed: by the text, then by the likelihood of all printed numbers."""
     most = max(each.support for each in testbed.readings)
@@ -527,11 +400,11 @@ def choice(testbed: Testbed, entries: Sequence[Entry]) -> Choice:
     shared = set.intersection(*(set(found) for found in ratios.values()))
     if not shared:
         return Choice(left[0], {})
-    misfits = {
+    residuals = {
         name: math.sqrt(math.fsum(found[key] ** 2 for key in sorted(shared)) / len(shared))
         for name, found in ratios.items()
     }
-    return Choice(min(left, key=lambda each: misfits[each.name]), misfits, len(shared))
+    return Choice(min(left, key=lambda each: residuals[each.name]), residuals, len(shared))
 
 
 def _log_ratios(reading: Reading, entries: Sequence[Entry]) -> dict[tuple[str, ...], float]:

@@ -1,4 +1,4 @@
-"""Inequalities of claims: comparisons of measured intervals, each of which holds, fails or is undetermined.
+"""Inequalities of claims, which hold, fail or are undetermined, and the states that their outcomes give.
 
     'cubic-flows' > 'reno-flows'                      # two rows, case by case where they have several
     'losses'['1 BDP'] > 1                             # one case
@@ -11,6 +11,18 @@ A value is the 95 % interval of a row's mean, or a number. `a < b` holds if all 
 none of it is, and is undetermined if they overlap or a value is missing. `and`, `or` and `not` follow Kleene's logic.
 Numbers may be combined by + - * / and `abs`, with interval arithmetic. The text is parsed by Python's grammar, of
 which only these parts are accepted; nothing is executed.
+
+**Engines that count** are packet, linux, ns2, ns3 and the machine itself; a model counts where the claim is about it.
+A comparison of a simulation with a model is the simulation's.
+
+**States**, from the cells of the joint reading (of every reading where there is no testbed):
+
+- *confirmed*: all that are decided hold, those of other readings too, in two engines or more and with host noise; a
+  claim about a model holds in the model
+- *confirmed if …*: the same, but other readings, or hosts with or without noise, are on the other side
+- *fails*: all that are decided fail, in two engines or more or with an ablation that turns the claim
+- *inconsistent in itself*, *not testable*: as the paper's file says, with the reason
+- *undetermined*: anything else: one engine alone, no host noise, engines that disagree, intervals that decide nothing
 """
 
 from __future__ import annotations
@@ -18,7 +30,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import product
@@ -38,7 +50,7 @@ class Interval(NamedTuple):
 #: A row's values by case; None where there is no value.
 Cases: TypeAlias = Mapping[str, Interval | None]
 
-#: Whether a comparison holds, by case; None where that is undetermined.
+#: Truth of a comparison by case: None where that is undetermined.
 Truths: TypeAlias = Mapping[str, bool | None]
 
 #: The case of a number, which goes with every other.
@@ -51,10 +63,21 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Div: operator.truediv,
 }
 
+#: The states of a claim.
+CONFIRMED, CONFIRMED_IF, FAILS = "confirmed", "confirmed if", "fails"
+INCONSISTENT, UNDETERMINED, UNTESTABLE = "inconsistent in itself", "undetermined", "not testable"
+STATES = (CONFIRMED, CONFIRMED_IF, FAILS, INCONSISTENT, UNDETERMINED, UNTESTABLE)
+
+#: Engines whose packets a claim about networks may rest on.
+SIMULATORS = ("packet", "linux", "ns2", "ns3", "host")
+
+#: Subject of a claim, other than the network.
+MODEL = "model"
+
 
 @dataclass(slots=True)
 class Outcome:
-    """Whether an inequality holds, and the cases in which a comparison fails or is undetermined."""
+    """The truth of an inequality, and the cases in which a comparison fails or is undetermined."""
 
     truth: bool | None
     failing: list[str] = field(default_factory=list)
@@ -256,3 +279,128 @@ def _any(truths: Iterable[bool | None]) -> bool | None:
 
 def _not(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One evaluation: of an engine (or a comparison of several), a reading, with host noise or without, at a scale.
+
+    `scale` is empty for the entry's own. A `single` run has no interval.
+    """
+
+    label: str
+    reading: str
+    noise: bool
+    outcome: Outcome
+    scale: str
+    single: bool
+
+    @property
+    def truth(self) -> bool | None:
+        """The truth of the claim here."""
+        return self.outcome.truth
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A claim's state: one of `STATES`, its condition or reason, and the ablations that turn the claim."""
+
+    name: str
+    why: str = ""
+    mechanisms: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        if self.name == CONFIRMED_IF:
+            return f"{self.name} {self.why}"
+        return f"{self.name}: {self.why}" if self.why else self.name
+
+
+def state_of(
+    cells: Sequence[Cell], joint: str | None = None, *, is_model: bool = False, mechanisms: Sequence[str] = ()
+) -> State:
+    """Return the state that cells give; `joint` is the testbed's reading, None where every reading counts."""
+    counted = [cell for cell in cells if engines_of(cell, is_model=is_model) and cell.truth is not None]
+    own = [cell for cell in counted if joint is None or cell.reading in ("", joint)]
+    if not own:
+        is_there = any(engines_of(cell, is_model=is_model) for cell in cells)
+        return State(UNDETERMINED, "no interval decides" if is_there else "no engine that counts has measured it")
+    others = [cell for cell in counted if cell not in own]
+    rule = _Rule(joint, is_model, mechanisms)
+    if all(cell.truth for cell in own):
+        return rule.holding(own, others)
+    return rule.split(own) if any(cell.truth for cell in own) else rule.failing(own, others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """The rule for decided cells that count."""
+
+    joint: str | None
+    is_model: bool
+    mechanisms: Sequence[str]
+
+    def holding(self, own: Sequence[Cell], others: Sequence[Cell]) -> State:
+        """Return the state where all cells of the joint reading hold."""
+        against = [cell for cell in others if not cell.truth]
+        support = own if against else [*own, *others]
+        but = f"; it fails if read as {_readings(against)}" if against else ""
+        if self._has_single_engine(support):
+            return State(UNDETERMINED, f"one engine alone ({self._engines(support)}), in which it holds{but}")
+        if not self.is_model and not any(cell.noise for cell in support):
+            return State(UNDETERMINED, f"it holds, but no run with host noise decides{but}")
+        return State(CONFIRMED_IF, f"read as “{self.joint}”") if against else State(CONFIRMED)
+
+    def failing(self, own: Sequence[Cell], others: Sequence[Cell]) -> State:
+        """Return the state where all cells of the joint reading fail."""
+        holding = [cell for cell in others if cell.truth]
+        only = f"it holds only if read as {_readings(holding)}" if holding else ""
+        support = own if holding else [*own, *others]
+        if self._has_single_engine(support) and not self.mechanisms:
+            alone = f"one engine alone ({self._engines(support)}), in which it fails"
+            return State(UNDETERMINED, "; ".join(filter(None, (alone, only))))
+        return State(FAILS, only, self.mechanisms)
+
+    def split(self, own: Sequence[Cell]) -> State:
+        """Return the state where some hold and some fail: by noise, by reading, or by engine."""
+        holding, failing = ([cell for cell in own if cell.truth is truth] for truth in (True, False))
+        condition = _condition(holding, failing)
+        if not condition:
+            sides = f"it holds in {self._engines(holding)} and fails in {self._engines(failing)}"
+            return State(UNDETERMINED, f"engines disagree: {sides}", self.mechanisms)
+        if self._has_single_engine(holding):
+            alone = f"one engine alone ({self._engines(holding)}), in which it holds if {condition}"
+            return State(UNDETERMINED, alone, self.mechanisms)
+        return State(CONFIRMED_IF, condition, self.mechanisms)
+
+    def _has_single_engine(self, some: Sequence[Cell]) -> bool:
+        """Return True if fewer than two engines are of one mind, and it is not the model that the claim is about."""
+        names = {name for cell in some for name in engines_of(cell, is_model=self.is_model)}
+        return len(names) < 2 and not (self.is_model and not names & set(SIMULATORS))
+
+    def _engines(self, some: Sequence[Cell]) -> str:
+        return ", ".join(dict.fromkeys(name for cell in some for name in engines_of(cell, is_model=self.is_model)))
+
+
+def _condition(holding: Sequence[Cell], failing: Sequence[Cell]) -> str:
+    """Return what the cells that hold have in common, and those that fail do not; empty if nothing."""
+    scales = {cell.scale for cell in holding}
+    if scales.isdisjoint(cell.scale for cell in failing):
+        return "at " + " or ".join(f"“{scale}”" if scale else "the entry's scale" for scale in sorted(scales))
+    noises = {cell.noise for cell in holding}
+    if noises.isdisjoint(cell.noise for cell in failing):
+        return f"hosts take {'time' if noises == {True} else 'no time'} for packets"
+    readings = [{cell.reading for cell in some} for some in (holding, failing)]
+    if readings[0].isdisjoint(readings[1]) and "" not in readings[0] | readings[1]:  # what is of each is of both
+        return f"read as {_readings(holding)}"
+    return ""
+
+
+def _readings(some: Sequence[Cell]) -> str:
+    return " or ".join(f"“{name}”" for name in dict.fromkeys(cell.reading for cell in some))
+
+
+def engines_of(cell: Cell, *, is_model: bool) -> list[str]:
+    """Return the engines of a cell that count: the simulators; without any, the models if the claim is about them."""
+    names = cell.label.split(", ")
+    found = [name for name in names if name in SIMULATORS]
+    return found or (names if is_model else [])

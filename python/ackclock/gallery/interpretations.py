@@ -56,7 +56,7 @@ FILE, MECHANISMS, SWITCHED = "readings.toml", "mechanisms.toml", "switched.csv"
 _KEYS = {"name": str, "says": str, "changes": dict, "at": dict, "engines": list}
 _ABLATION_KEYS = {**_KEYS, "moves": list, "cases": list, "reading": str, "varies": str}
 
-#: What an ablation may vary that is no mechanism: the time that hosts take for packets, or the scale of the runs.
+#: Conditions that an ablation may vary, which are no mechanisms: the time that hosts take for packets, and the scale.
 NOISE, SCALE = "noise", "scale"
 
 

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ackclock.figures import numbers
-from ackclock.gallery.claims import STATES, Cell, Claim, Paper, Testbed
+from ackclock.gallery.claims import Claim, Paper, Testbed
 from ackclock.gallery.entry import Entry
+from ackclock.gallery.inequalities import STATES, Cell
 from ackclock.gallery.result import QUICK, Judged, Result
 
 MADE = "<!-- Made by `make gallery` from reproductions/: edit those. -->\n\n"
@@ -127,7 +128,7 @@ def paper_page(paper: Paper, figures: Mapping[str, str]) -> str:
     """
     left = dict(figures)
     lines = [(f"[{claim.id}](#{claim.id})", str(claim.state), _short(claim.quote)) for claim in paper.claims]
-    entries = [(f"[{entry.id}]({entry.id}.md)", entry.title) for entry in paper.known]
+    entries = [(f"[{entry.id}]({entry.id}.md)", entry.title) for entry in paper.all_entries]
     return "\n".join((
         f"{MADE}# {paper.short}: {paper.title}",
         "",
@@ -149,21 +150,28 @@ def paper_page(paper: Paper, figures: Mapping[str, str]) -> str:
 def _testbed(paper: Paper, testbed: Testbed) -> str:
     """A testbed: how its joint reading was chosen, and what does not fit it."""
     chosen = paper.joint(testbed)
-    head = ("reading", "support in the text", "why", *(["misfit"] if chosen.misfits else []))
+    head = ("reading", "support in the text", "why", *(["residual"] if chosen.residuals else []))
     support = ("allowed", "implied", "stated")
     lines = [
         (
             f"**{each.name}**" if each is chosen.reading else each.name,
             support[each.support],
             each.because,
-            *([f"{chosen.misfits[each.name]:.3f}" if each.name in chosen.misfits else ""] if chosen.misfits else []),
+            *(
+                [f"{chosen.residuals[each.name]:.3f}" if each.name in chosen.residuals else ""]
+                if chosen.residuals
+                else []
+            ),
         )
         for each in testbed.readings
     ]
+    equals = sum(each.support == chosen.reading.support for each in testbed.readings)
     why = (
         f"the likeliest of those that the text supports most, over {chosen.rows} printed numbers"
-        if chosen.misfits
+        if chosen.residuals
         else "the text supports it most"
+        if equals == 1
+        else "the first of those that the text supports most, between which no printed number decides"
     )
     against = [
         f"{link(claim)} ({claim.state.why})"
@@ -176,14 +184,16 @@ def _testbed(paper: Paper, testbed: Testbed) -> str:
     return f"## {testbed.name}\n\n{entries}. {joint}\n\n{_table(head, lines)}\n{rest}"
 
 
+def _number(residual: float | None) -> str:
+    return "" if residual is None else f"{residual:.3f}"
+
+
 def _claim(claim: Claim, figures: dict[str, str]) -> str:
     """A claim: state, quote, inequality, robustness vector, mechanisms and figure."""
     state = claim.state
     translated = f" ({claim.translation})" if claim.translation else ""
-    parts = [f"### {claim.id}: {state.name} {{ #{claim.id} }}", f"> “{claim.quote}”{translated}", ""]
+    parts = [f"### {claim.id}", "", f"**{state}**", "", f"> “{claim.quote}”{translated}", ""]
     parts += [f"Section {claim.section}. {claim.scope}".strip(), ""]
-    if state.why:
-        parts += [f"**{state}.**", ""]
     if claim.holds:
         judged = ", ".join(f"[{name}]({name}.md)" for name in claim.entries)
         parts += [f"Judged by {judged}: `{claim.holds}`", "", vector(claim.cells)]

@@ -21,7 +21,7 @@ from ackclock.figures import numbers
 from ackclock.gallery import ablation_runner, claims, page, runner
 from ackclock.gallery.claims import Claim, Paper
 from ackclock.gallery.entry import Entry
-from ackclock.gallery.inequalities import Outcome
+from ackclock.gallery.inequalities import CONFIRMED, CONFIRMED_IF, FAILS, STATES, Outcome
 from ackclock.gallery.interpretations import Ablation
 from ackclock.gallery.result import QUICK, TABLE, Judged, Result
 from ackclock.gallery.rows import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
@@ -29,7 +29,7 @@ from ackclock.gallery.rows import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UN
 COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
 #: Colours of claims' states.
-STATES = {claims.CONFIRMED: "green", claims.CONFIRMED_IF: "yellow", claims.FAILS: "red", claims.UNDETERMINED: "cyan"}
+STATE_COLOURS = {CONFIRMED: "green", CONFIRMED_IF: "yellow", FAILS: "red", UNDETERMINED: "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,9 @@ def print_papers(papers: Sequence[Paper], entries: Sequence[Entry]) -> None:
     table = output.table("id", "title", left=2)
     for paper in papers:
         counts = Counter(claim.state.name for claim in paper.claims)
-        states = ", ".join(f"{counts[state]} {state}" for state in claims.STATES if counts[state])
+        states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
         table.add_row(Text(paper.id, style="bold"), Text(f"{paper.short}: {states}", style="bold"))
-        for entry in paper.known:
+        for entry in paper.all_entries:
             table.add_row(f"  {entry.id}", Text(entry.title))
     of_papers = {name for paper in papers for name in paper.entries}
     for entry in entries:
@@ -184,7 +184,7 @@ def vary_claim(claim: Claim, text: str, *, as_json: bool) -> None:
     console.print(Text.assemble((claim.full_id, "bold"), f": {claim.holds}"))
 
     def report(value: float, outcome: Outcome) -> None:
-        console.print(Text(f"  {varied.key} = {varied.value(value)}: {WORDS[outcome.truth]}"))
+        console.print(Text(f"  {varied.key} = {varied.value(value)}: {TRUTHS[outcome.truth]}"))
 
     found = ablation_runner.turning_point(claim, varied, report)
     if as_json:
@@ -196,12 +196,12 @@ def vary_claim(claim: Claim, text: str, *, as_json: bool) -> None:
         console.print(Text(f"It turns between {between} of {varied.key}."))
 
 
-#: What a claim does, in words.
-WORDS = {True: "holds", False: "fails", None: "undetermined"}
+#: Words for the truth of a claim.
+TRUTHS = {True: "holds", False: "fails", None: "undetermined"}
 
 
 def _state(claim: Claim) -> Text:
-    return Text(str(claim.state), style=STATES.get(claim.state.name, ""))
+    return Text(str(claim.state), style=STATE_COLOURS.get(claim.state.name, ""))
 
 
 def _as_dict(claim: Claim) -> dict[str, object]:
