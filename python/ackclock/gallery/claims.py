@@ -147,7 +147,7 @@ class Claim:
         """Return its state by the rule above."""
         if self.inconsistent or self.untestable:
             return State(INCONSISTENT if self.inconsistent else UNTESTABLE, self.inconsistent or self.untestable)
-        joint = self.paper.joint(self.testbed).reading.name if self.testbed else None
+        joint = self._views()[0][0] if self.testbed else None
         return state_of(self.cells, joint, is_model=self.about == MODEL, mechanisms=self._mechanisms())
 
     def reading_of(self, entry: Entry) -> str:
@@ -162,18 +162,18 @@ class Claim:
         return cells[0].outcome if cells else Outcome(None)
 
     def _views(self) -> list[tuple[str, Mapping[str, str]]]:
-        """The readings by which it is evaluated: a name, and the reading of each entry."""
+        """The readings by which it is evaluated: a name, and the reading of each entry. That which counts is first."""
         found = {name: find(name, self.paper.all_entries) for name in self.entries}
-        if self.testbed:
-            readings = [self.paper.joint(self.testbed).reading, *self.testbed.readings]
-            views: dict[tuple[str, ...], str] = {}  # of names for the same readings the first stays
-            for each in readings:
-                views.setdefault(tuple(each.of(entry) for entry in found.values()), each.name)
-            return [(name, dict(zip(found, read, strict=True))) for read, name in views.items()]
         if len(found) == 1:
             ((name, entry),) = found.items()
-            return [(each.name, {name: each.name}) for each in entry.readings.every] or [("", {name: ""})]
-        return [("", {name: (entry.readings.every or (NONE,))[0].name for name, entry in found.items()})]
+            readings = dict.fromkeys([self.reading_of(entry), *(each.name for each in entry.readings.every)])
+            return [(reading, {name: reading}) for reading in readings]
+        if self.testbed:
+            views: dict[tuple[str, ...], str] = {}  # of names for the same readings the first stays
+            for each in [self.paper.joint(self.testbed).reading, *self.testbed.readings]:
+                views.setdefault(tuple(each.of(entry) for entry in found.values()), each.name)
+            return [(name, dict(zip(found, read, strict=True))) for read, name in views.items()]
+        return [("", {name: self.reading_of(entry) for name, entry in found.items()})]
 
     def _cells(self, view: tuple[str, Mapping[str, str]]) -> Iterable[Cell]:
         """The cells of a reading: of the entries' results, of their perturbed runs, and of "host noise" ablations."""

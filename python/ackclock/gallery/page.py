@@ -127,12 +127,16 @@ def paper_page(paper: Paper, figures: Mapping[str, str]) -> str:
     `figures` are the entries' figures by id; each is shown with the first claim that its entry judges.
     """
     left = dict(figures)
-    lines = [(f"[{claim.id}](#{claim.id})", str(claim.state), _short(claim.quote)) for claim in paper.claims]
+    year = "" if str(paper.year) in paper.published else f", {paper.year}"
+    lines = [
+        (f"[{claim.id}](#{claim.id})", str(claim.state), _short(claim.translation or claim.quote))
+        for claim in paper.claims
+    ]
     entries = [(f"[{entry.id}]({entry.id}.md)", entry.title) for entry in paper.all_entries]
     return "\n".join((
         f"{MADE}# {paper.short}: {paper.title}",
         "",
-        f"{', '.join(paper.authors)}: *{paper.title}*. {paper.published}, {paper.year}.",
+        f"{', '.join(paper.authors)}: *{paper.title}*. {paper.published}{year}.",
         "",
         f"`ackclock reproduce {paper.id}` prints this page's states; with `--run` it runs the entries.",
         "",
@@ -150,11 +154,18 @@ def paper_page(paper: Paper, figures: Mapping[str, str]) -> str:
 def _testbed(paper: Paper, testbed: Testbed) -> str:
     """A testbed: how its joint reading was chosen, and what does not fit it."""
     chosen = paper.joint(testbed)
-    head = ("reading", "support in the text", "why", *(["residual"] if chosen.residuals else []))
+    head = (
+        "reading",
+        "in entries without it",
+        "support in the text",
+        "why",
+        *(["residual"] if chosen.residuals else []),
+    )
     support = ("allowed", "implied", "stated")
     lines = [
         (
             f"**{each.name}**" if each is chosen.reading else each.name,
+            ", ".join(each.otherwise),
             support[each.support],
             each.because,
             *(
