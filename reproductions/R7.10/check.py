@@ -35,6 +35,16 @@ WORSE, HARDLY_BETTER = (1.0, inf), (0.85, inf)
 Choice = Callable[[list[float]], float]
 
 
+def runs(engine: str, case: str) -> bool:
+    """The kernel has no REDFavor."""
+    return engine != "linux" or case != "redfavor"
+
+
+def is_quick(engine: str, case: str) -> bool:
+    """For a short look the kernel runs two queues."""
+    return engine != "linux" or case in ("pfifo", "bfifo")
+
+
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims."""
 
