@@ -195,8 +195,9 @@ def test_ids_match_in_any_case_and_with_any_dash(entry, name):
 
 def test_a_missing_id_lists_the_existing_ones(entry):
     other = Entry(entry.folder.with_name("X1.21"))
+    shutil.copytree(entry.folder, other.folder)
     for name in ("X1", "X9", "X1.2-"):
-        with pytest.raises(InputError, match="ID: found .*; expected one of X1.2-1.3, X1.21"):
+        with pytest.raises(InputError, match=r"ID: found .*; expected .*X1\.2-1\.3"):
             find(name, [entry, other])
     assert find("X1.2", [entry, other]) == entry
 
