@@ -18,40 +18,45 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.gallery import Entry, Result, ablation_runner, ablations, entries, find, page
-from ackclock.gallery.result import FULL
-from ackclock.gallery.runner import TABLE, slug
+from ackclock.gallery import Entry, Result, ablation_runner, claims, entries, find, page
+from ackclock.gallery.interpretations import SWITCHED
+from ackclock.gallery.result import FULL, TABLE
+from ackclock.gallery.runner import slug
 
 GALLERY = Path(__file__).resolve().parent / "gallery"
 
 INTRODUCTION = """# The gallery
 
-This gallery lists published results and shows how well ackclock reproduces them. Each entry compares what a paper
-states with what ackclock computes. Its verdict, *agrees*, *differs* or *contradicts*, follows from a rule that the
-entry's `check.py` states as numbers: two bands around the published claim. A value inside the inner band agrees, one
-inside the outer band differs quantitatively only, and one outside both contradicts. A row without a value in any run is
-*not measured*. A row is *undetermined* if its interval reaches from what agrees to what contradicts, or if its verdict
-changes once hosts take time to process packets, which shows that its flows were phase-locked. An entry's verdict is the
-worst of its rows, in the order agrees, differs, undetermined, not measured, contradicts. Rows in parentheses on an
-entry's page are asides that do not count.
+Which sentences of a paper hold, and under what conditions? Here each headline claim of a study is one inequality over
+measured values, evaluated for each engine, each way to read the paper, and hosts with and without noise. A paper's page
+has the claims with their states, quotes and marks; below them are the entries, whose pages set printed numbers beside
+ours. [Our states beside an audit by hand](audit.md) compares them with what a reader gave.
 
-Where a paper's wording allows several *interpretations*, each has its own runs and its own verdict. What the paper
-prints besides its claims (rows with a †) refutes interpretations that do not reproduce it; the entry takes the verdict
-of the best interpretation that remains. Interpretations that have not been run yet are listed as *not measured* and do
-not count.
+## States
 
-`ackclock reproduce` lists the entries and `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
-Values are means over seeds with 95 % intervals, at full scale. Those of the kernel (`linux`) are at the scale of the
-entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
-what they require are not measured and do not count. `make gallery` generates these pages and resumes where it was
-interrupted.
+- *Confirmed*: it holds wherever its interval decides, in two independent engines or more (ours, the Linux kernel, ns-2,
+  ns-3) and with host noise. A claim about a model holds in the model; a claim about a model beside packets needs two
+  simulators, too.
+- *Confirmed if …*: the same, under a condition: a reading of the paper, or hosts that take time for packets or none.
+- *Fails*: it holds nowhere that decides, in two engines or with an ablation that turns it, which is named.
+- *Inconsistent in itself*, *not testable*: as the paper's page explains.
+- *Undetermined*: one engine alone, engines that disagree, intervals that decide nothing, or no run with host noise.
 
-Where an entry's page has a section *Mechanisms, tested by ablation*, each proposed mechanism was tested by toggling it
-in a separate run (`ackclock reproduce B3.11 --ablation all`). The rows that this changes are shown with those of the
-entry. They do not count.
+Entries that a paper measured on one testbed are read in one way, which a written procedure chooses: the reading that
+the text supports most, and among equals the likeliest over all printed numbers of the testbed. It is never chosen by
+entry or by claim. What does not fit it is named once, on the paper's page.
 
-`ackclock reproduce ID --dry-run` lists how many results an entry needs. Rows and ablation runs come from the current
-version of the engines, except those of B4.dd, which belong to one machine and the day on which it was measured.
+`ackclock reproduce belhareth2014` prints a paper's claims, `ackclock claim braud2016.four-lead` where one holds, and
+`ackclock reproduce B5.4` runs an entry; [how to add one](../guides/reproduce.md). Values are means over seeds with 95 %
+intervals, at full scale; those of the kernel (`linux`) and of ns-2 (`ns2`) are at the scale of the entry's `linux.toml`
+and `ns2.toml`. An entry's table has a verdict for each row, by bands that its `check.py` states as numbers: they
+compare sizes and enter no state. *Ablations* toggle one mechanism (`ackclock reproduce B3.11 --ablation all`); that of
+the name *host noise* lets hosts take time for packets.
+
+`make gallery` generates these pages and resumes where it was interrupted. Rows come from the current version of the
+engines, except those of B4.dd, which belong to one machine and the day on which it was measured.
+
+## Papers
 """
 
 
@@ -60,7 +65,7 @@ def main(results: Path | None, ids: Sequence[str]) -> None:
     GALLERY.mkdir(exist_ok=True)
     if results is not None:
         for entry in [find(name) for name in ids] or entries():
-            switched = ablation_runner.place(results, entry) / ablations.TABLE
+            switched = ablation_runner.place(results, entry) / SWITCHED
             if switched.is_file():
                 take_mechanisms(entry, switched)
             if (results / entry.id).is_dir() or not switched.is_file():
@@ -100,10 +105,10 @@ def take_mechanisms(entry: Entry, table: Path) -> None:
     new = Result.read(table, entry.id)
     if new.scale != FULL:
         raise SystemExit(f"{table.parent}: a result of --quick; the gallery needs the full scale")
-    every = Result.last(entry.folder / ablations.TABLE, entry.id).merged(new)
+    every = Result.last(entry.folder / SWITCHED, entry.id).merged(new)
     there = [each.name for each in entry.mechanisms]
     kept = [row for row in every.rows if row.reading in there]
-    Result(entry.id, kept).write(entry.folder / ablations.TABLE)
+    Result(entry.id, kept).write(entry.folder / SWITCHED)
 
 
 def _if_some(names: Sequence[str], every: Sequence[str]) -> Sequence[str]:
@@ -125,18 +130,20 @@ def figures(entry: Entry) -> list[str]:
 
 
 def pages(known: Iterable[Entry]) -> dict[str, str]:
-    """Every page by its file name, from the entries' tables and READMEs; of one without a table, without figures."""
-    found = [(entry, Result.last(entry.folder / TABLE, entry.id)) for entry in known]
-    made = {
-        f"{entry.id}.md": page.entry_page(
-            entry,
-            result,
-            *(figures(entry) if result.rows else []),
-            switched=Result.last(entry.folder / ablations.TABLE, entry.id),
-        )
-        for entry, result in found
-    }
-    return {"index.md": page.index_page(found, INTRODUCTION), **made}
+    """Every page by its file name, of papers' files, entries' tables and READMEs; without a table, without figures."""
+    papers = claims.papers()
+    drawn = {entry.id: figures(entry) for entry in known if claims.recorded(entry).rows}
+    thumbnails = {name: found[0] for name, found in drawn.items()}
+    made = {}
+    for paper in papers:
+        made[f"{paper.id}.md"] = page.paper_page(paper, thumbnails)
+        for entry in paper.all_entries:
+            judged = [claim for claim in paper.claims if entry.id in claim.entries]
+            result, switched = claims.recorded(entry), claims.switched(entry)
+            made[f"{entry.id}.md"] = page.entry_page(
+                entry, result, *drawn.get(entry.id, ()), switched=switched, paper=paper, claims=judged
+            )
+    return {"index.md": page.index_page(papers, INTRODUCTION, thumbnails), "audit.md": page.audit_page(papers), **made}
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.figures.plots import style
-from ackclock.gallery.measurements import Measured, Values
-from ackclock.gallery.verdict import Row
+from ackclock.gallery.rows import Measured, Row, Values
 from ackclock.metrics import RunView, runs, value
 
 

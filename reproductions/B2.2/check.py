@@ -10,7 +10,7 @@ import numpy as np
 
 from ackclock.gallery import Measured, Row, near
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView
 from ackclock.theory import single_flow
 

@@ -5,7 +5,7 @@ from math import inf
 
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_peak, cwnd_period_s, cwnd_trough
 

@@ -1,6 +1,6 @@
 """The rule of B2.9–2.13: one flow in five set-ups, model beside simulation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 
 from ackclock.gallery import Measured, Row, near, ratio
@@ -59,39 +59,27 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     ]
 
 
-#: Engines that are set beside the model, with what their rows are told apart by; those of ns-2 stand by themselves.
-COMPARISONS = ((("packet", ""), ("linux", "kernel")), (("ns2", "ns-2"),))
-
-
 def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
     """Amplitudes and periods, model over simulation, over the kernel and over ns-2; the model by ACKs as asides."""
     if "theory" not in measured:
         return {}
-    groups = [[each for each in group if each[0] in measured] for group in COMPARISONS]
-    return {", ".join(("theory", *dict(group))): _of(group, measured, published) for group in groups if group}
+    others = [engine for engine in ENGINES[1:] if engine in measured]
+    return {f"theory, {engine}": _of(measured["theory"], measured[engine], published) for engine in others}
 
 
-def _of(
-    group: Sequence[tuple[str, str]], measured: Mapping[str, Measured], published: Mapping[str, Published]
-) -> list[Row]:
-    rows = [
-        row
-        for engine, name in group
-        for set_up in SET_UPS
-        for model in (PRINTED, BY_ACKS)
-        for row in _rows(measured["theory"], measured[engine], set_up, model, name)
-    ]
+def _of(theory: Measured, others: Measured, published: Mapping[str, Published]) -> list[Row]:
+    rows = [row for set_up in SET_UPS for model in (PRINTED, BY_ACKS) for row in _rows(theory, others, set_up, model)]
     return sorted(rows, key=lambda row: ([*published].index(row.claim), row.aside))
 
 
-def _rows(theory: Measured, others: Measured, set_up: str, model: str, name: str) -> list[Row]:
+def _rows(theory: Measured, others: Measured, set_up: str, model: str) -> list[Row]:
     """None for a set-up that the other engine did not run."""
     if f"{set_up} {PRINTED}" not in others:
         return []
     one, other = theory[f"{set_up} {model}"], others[f"{set_up} {PRINTED}"]
     found = {measure: ratio(one[measure], other[measure]) for measure in ("period", "amplitude")}
     aside = model == BY_ACKS
-    at = ", ".join(filter(None, (set_up, model if aside else "", name)))
+    at = f"{set_up}, {model}" if aside else set_up
     claims = {"ADSL": ("faster", FASTER, MUCH_FASTER), "100 Mb/s": ("period", MATCH, ALIKE)}
     claims |= {"200 Mb/s": ("period", MATCH, ALIKE)}
     claim, agrees, differs = claims.get(set_up, ("slower", LITTLE_MORE, MORE))

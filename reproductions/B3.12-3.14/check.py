@@ -36,7 +36,7 @@ def covs(view: RunView) -> np.ndarray:
     return np.asarray(found["sd"].to_numpy() / found["cwnd"].to_numpy())
 
 
-ENGINES = ("meanfield",)
+ENGINES = ("meanfield", "packet")
 MEASURES = {"spread": spread, "CoV": cov_mean, "CoV span": cov_span, "utilisation": "utilisation"}
 
 #: “Smaller”, as seen in a figure: by a tenth at least; not larger.

@@ -1,8 +1,9 @@
 """Figures 3.12 to 3.14: distributions of windows, of their coefficient of variation, and of the utilisation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
@@ -11,10 +12,18 @@ from ackclock.reproductions.measures import mean_windows
 
 
 @style.styled
-def draw(data: Mapping[str, Dataset]) -> Figure:
-    """Shares of flows or time below a value, for each network and control."""
-    fig = style.figure(2.8)
-    axes = fig.subplots(1, 3)
+def draw(model: Mapping[str, Dataset], packets: Mapping[str, Dataset]) -> Figure:
+    """Shares of flows or time below a value, for each network and CCA: of the model, and below it of packets."""
+    drawn = {name: data for name, data in (("model", model), ("packets", packets)) if data}
+    fig = style.figure(2.6 * len(drawn))
+    every = fig.subplots(len(drawn), 3, squeeze=False)
+    for axes, (name, data) in zip(every, drawn.items(), strict=True):
+        _distributions(axes, data, name)
+    every[0, 0].legend(fontsize=6, loc="lower right")
+    return fig
+
+
+def _distributions(axes: Sequence[Axes], data: Mapping[str, Dataset], name: str) -> None:
     for number, (case, each) in enumerate(data.items()):
         view = style.first_run(each)
         found = mean_windows(view)
@@ -29,8 +38,5 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
             ax.plot(np.sort(every), np.linspace(0, 1, every.size), **look)
     for ax, label in zip(axes, ("window / mean window", "CoV of the windows", "utilisation"), strict=True):
         ax.set_xlabel(label)
-    axes[0].set_title("share of windows below", fontsize=8)
-    axes[1].set_title("share of time below", fontsize=8)
-    axes[2].set_title("share of time below", fontsize=8)
-    axes[0].legend(fontsize=6, loc="lower right")
-    return fig
+    for ax, what in zip(axes, ("windows", "time", "time"), strict=True):
+        ax.set_title(f"{name}: share of {what} below", fontsize=8)

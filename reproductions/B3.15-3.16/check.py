@@ -20,7 +20,7 @@ def occupancy_p(view: RunView) -> float | None:
     return queue_mean_p(view)
 
 
-ENGINES = ("meanfield", "packet")
+ENGINES = ("meanfield", "packet", "ns2")
 MEASURES = {"empty": "queue_empty_share", "queue": occupancy_p, "utilisation": "utilisation"}
 
 #: “A significant fraction of mass at zero”: the queue is empty a fifth of the time and more; a twentieth at least.
@@ -31,6 +31,11 @@ FINE, RATHER_FINE = (0.0, 0.1), (0.0, 0.25)
 
 #: “More greedy”: a mean queue larger by a tenth at least; not smaller.
 FULLER, NOT_LESS_FULL = (1.1, inf), (1.0, inf)
+
+
+def is_quick(engine: str, case: str) -> bool:
+    """For a short look ns-2 runs one case."""
+    return engine != "ns2" or case == "CUBIC 30 %"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

@@ -8,7 +8,7 @@ import polars as pl
 from ackclock.dataset import Dataset
 from ackclock.gallery import Measured, Row, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 
 #: “Memory access speed and not disk speed”: twice the disk's and more; more.
 MEMORY, MORE = (2.0, inf), (1.0, inf)

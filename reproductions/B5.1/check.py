@@ -9,7 +9,7 @@ import numpy as np
 from ackclock.figures import curves
 from ackclock.gallery import Measured, Row
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView, epoch
 from ackclock.metrics.view import Array
 from ackclock.reproductions.measures import REACTION_RTTS, window_fall

@@ -50,7 +50,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     )
     ared = measured["ared"]["flows"]
     rows = [
-        Row("dt-flows", tail["flows"], near(81, FLOWS), near(81, ALIKE_FLOWS), decides=True),
+        Row("dt-flows", tail["flows"], near(81, FLOWS), near(81, ALIKE_FLOWS)),
         Row("ared-flows", ared, near(41, AQM_FLOWS), near(41, ALIKE_AQM_FLOWS)),
         Row("ared-best", ratio(ared, best), FEWEST, CLOSE),
     ]

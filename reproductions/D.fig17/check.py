@@ -6,8 +6,7 @@ import numpy as np
 
 from ackclock.gallery import Measured, Row, near
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Measure
-from ackclock.gallery.verdict import Band
+from ackclock.gallery.rows import Band, Measure
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
 from ackclock.metrics.throughput import flow_rates_bps

@@ -12,7 +12,7 @@ from ackclock.dataset import Dataset
 from ackclock.figures.plots import style
 from ackclock.gallery import Row, figures, find
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Measure, Measured, of_run
+from ackclock.gallery.rows import Measure, Measured, of_run
 from ackclock.metrics import runs
 
 CONTROLS, LEVELS = ("CUBIC", "Scalable"), ("90 %", "150 %", "210 %")
@@ -22,9 +22,10 @@ HALF, MARGIN = 0.32, 0.08
 
 
 @style.styled
-def draw(packet: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], _ns2: Mapping[str, Dataset]) -> Figure:
     """Above, times and widths with the bands of the rule; below, when files ended, at each level."""
     entry = find("G.cong")
+    packet[f"{CONTROLS[0]} {LEVELS[0]}"]  # without packets there is no such figure
     rows = entry.check(_measured(packet, entry.measures))
     times, widths = [row for row in rows if row.claim != "wider"], [row for row in rows if row.claim == "wider"]
     fig = style.figure(6.2)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.verdict import Band
+from ackclock.gallery.rows import Band
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
 

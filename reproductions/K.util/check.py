@@ -6,7 +6,7 @@ from statistics import fmean
 
 from ackclock.gallery import Measured, Row, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 
 ENGINES = ("fluid", "packet")
 MEASURES = {"utilisation": "utilisation", "jain": "jain[*]"}

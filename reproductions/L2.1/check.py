@@ -6,7 +6,7 @@ from itertools import pairwise
 from ackclock.gallery import Measured, Row, ratio
 from ackclock.gallery.entry import Published
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "ns2")
 MEASURES = {"utilisation": "utilisation"}
 CAPACITIES = ("155M", "622M", "2500M", "5G", "10G")
 

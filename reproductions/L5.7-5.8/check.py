@@ -37,4 +37,4 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
 
 def _loss(claim: Published, found: Values) -> Row:
     value = claim.value or 0.0
-    return Row(claim.claim, found, near(value, SAME_LOSS), (value / ALIKE_LOSS, value * ALIKE_LOSS), decides=True)
+    return Row(claim.claim, found, near(value, SAME_LOSS), (value / ALIKE_LOSS, value * ALIKE_LOSS))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ackclock.gallery import Measured, Row
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView, epoch
 from ackclock.reproductions import antiparallel
 

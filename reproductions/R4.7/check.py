@@ -5,7 +5,7 @@ from statistics import fmean
 
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.reproductions import antiparallel
 
 ENGINES = ("packet", "theory", "ns2")

@@ -5,7 +5,7 @@ from math import inf
 
 from ackclock.gallery import Measured, Row, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Measure, Values
+from ackclock.gallery.rows import Measure, Values
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import rtt_of_acks_s
 

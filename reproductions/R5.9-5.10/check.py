@@ -8,7 +8,7 @@ from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: The upload is the first flow.
 UPLOAD = 0
@@ -46,6 +46,11 @@ def per_1000_s(view: RunView) -> float | None:
 MEASURES = {"response": response_s, "connections": per_1000_s}
 
 
+def is_quick(engine: str, case: str) -> bool:
+    """For a short look the kernel runs two cases."""
+    return engine != "linux" or case in ("right-sized Reno up Reno down", "bloated Reno up Reno down")
+
+
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims. The printed number of connections says what λ is."""
 
@@ -63,7 +68,6 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
             measured["right-sized Reno up Reno down"]["connections"],
             near(count, SAME_COUNT),
             near(count, ALIKE_COUNT),
-            decides=True,
         ),
         Row("doubled", reno, DOUBLED, LONGER),
         Row("vegas-up", ratio(time("bloated", "Vegas", "Reno"), time("bloated", "Reno", "Reno")), LOW, LOWER),

@@ -60,5 +60,5 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     for claim, values in found.items():
         same, alike = (SAME_WAIT, ALIKE_WAIT) if claim.startswith("delay") else (SAME, ALIKE)
         value = published[claim].value or 0.0
-        rows.append(Row(claim, values, near(value, same), near(value, alike), decides=claim in ("alone", "upload")))
+        rows.append(Row(claim, values, near(value, same), near(value, alike)))
     return [*rows, Row("gain", ratio(found["download-udp"], found["download"]), GAIN, ANY_GAIN)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView, value
 
 ENGINES = ("packet", "theory", "linux")

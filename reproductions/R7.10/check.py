@@ -5,10 +5,10 @@ from math import inf
 
 from ackclock.gallery import Measured, Row, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.reproductions.transfers import completion_of
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: From how many segments on a connection is long.
 LONG = 100
@@ -33,6 +33,16 @@ WORSE, HARDLY_BETTER = (1.0, inf), (0.85, inf)
 
 #: The least, or the greatest, of some numbers.
 Choice = Callable[[list[float]], float]
+
+
+def runs(engine: str, case: str) -> bool:
+    """The kernel has no REDFavor."""
+    return engine != "linux" or case != "redfavor"
+
+
+def is_quick(engine: str, case: str) -> bool:
+    """For a short look the kernel runs two queues."""
+    return engine != "linux" or case in ("pfifo", "bfifo")
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

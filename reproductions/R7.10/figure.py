@@ -17,7 +17,7 @@ BOUNDS = [2**power for power in range(14)]
 
 
 @style.styled
-def draw(data: Mapping[str, Dataset]) -> Figure:
+def draw(data: Mapping[str, Dataset], _linux: Mapping[str, Dataset]) -> Figure:
     """Means over the seeds."""
     fig = style.figure(3.4)
     ax = fig.subplots()

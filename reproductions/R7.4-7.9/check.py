@@ -6,7 +6,7 @@ from math import inf
 
 from ackclock.gallery import Measured, Row, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.reproductions.transfers import completion_of, line_rtt, retransmission_time
 
 ENGINES = ("packet", "linux")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
-from ackclock.gallery.measurements import Values
+from ackclock.gallery.rows import Values
 from ackclock.reproductions.transfers import captured_completion_of, completion_of
 
 ENGINES = ("packet",)

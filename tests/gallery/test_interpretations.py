@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_networks import dumbbell
 
 from ackclock.errors import InputError
-from ackclock.gallery import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Entry, Row, cases, page, runner
+from ackclock.gallery import Entry, Row, cases, page, runner
 from ackclock.gallery.interpretations import Interpretation
 from ackclock.gallery.result import FULL, Judged, Result
 
@@ -61,7 +62,7 @@ def entry(tmp_path: Path) -> Entry:
     return Entry(folder)
 
 
-def judged(reading: str, mean: float | None, claim: str = "rate", **marks: bool) -> Judged:
+def judged(reading: str, mean: float | None, claim: str = "rate", **marks: Any) -> Judged:
     """A row that agrees at 1, differs at 2, contradicts from 4 on."""
     return Judged.of(Row(claim, (mean,), (0, 1), (0, 3), **marks), "packet", "", FULL, reading)
 
@@ -136,36 +137,16 @@ def test_a_missing_interpretation_is_rejected(entry):
         entry.read_as(["neither"])
 
 
-def test_the_entry_has_the_verdict_of_its_best_reading():
-    assert Result("X", [judged("a", 4), judged("b", 2)]).verdict == DIFFERS
-    assert Result("X", [judged("a", 4), judged("b", 2), judged("", 4)]).verdict == CONTRADICTS  # what all share
-    assert Result("X", [judged("a", 4), judged("b", None)]).verdict == CONTRADICTS  # not measured does not enter
-    assert Result("X", [judged("b", None)]).verdict == NOT_MEASURED
-
-
-def test_the_papers_own_figures_refute_readings():
-    rows = [judged("a", 1), judged("a", 4, "busy", decides=True, aside=True), judged("b", 2), judged("b", 1, "busy")]
-    found = Result("X", rows)
-    assert [row.claim for row in found.refuted("a")] == ["busy"]
-    assert found.refuted("b") == []
-    assert found.verdict == DIFFERS
-    assert Result("X", rows[:2]).verdict == CONTRADICTS  # none is left
-    assert Result("X", [judged("", 1), judged("", 4, decides=True, aside=True)]).verdict == AGREES  # nothing to choose
-
-
-def test_a_difference_in_size_refutes_nothing():
-    assert not Result("X", [judged("a", 2, decides=True)]).refuted("a")
-
-
-def test_a_table_keeps_readings_and_one_of_before_is_read(tmp_path):
-    made = Result("X", [judged("a", 1, decides=True), judged("", None)])
+def test_a_table_keeps_readings_and_perturbed_values(tmp_path):
+    made = Result("X", [judged("a", 1, perturbed=(1.0, 3.0)), judged("", None)])
     made.write(tmp_path / "new.csv")
     assert Result.read(tmp_path / "new.csv", "X") == made
-    lines = (tmp_path / "new.csv").read_text().splitlines()
-    assert lines[0].endswith(",scale,reading,decides")
-    (tmp_path / "old.csv").write_text("".join(f"{line.rsplit(',', 2)[0]}\n" for line in lines))
-    read = Result.read(tmp_path / "old.csv", "X").rows
-    assert [(row.reading, row.decides, row.verdict) for row in read] == [("", False, AGREES), ("", False, NOT_MEASURED)]
+    assert made.rows[0].perturbed == 2
+    assert made.rows[0].perturbed_low < 1
+    assert made.rows[0].perturbed_high > 3
+    (tmp_path / "old.csv").write_text("engine,claim\n")
+    with pytest.raises(InputError, match="expected engine, claim, at, reproduced"):
+        Result.read(tmp_path / "old.csv", "X")
 
 
 def test_rows_of_a_repeated_interpretation_are_replaced():
@@ -174,34 +155,17 @@ def test_rows_of_a_repeated_interpretation_are_replaced():
 
 
 def test_the_page_has_a_table_of_readings(entry):
-    rows = [judged("both ways", 1), judged("both ways", 4, "busy", decides=True, aside=True)]
+    rows = [judged("both ways", 1), judged("both ways", 4, "busy", aside=True)]
     text = page.entry_page(entry, Result("X1.2", rows), "X1.2.png")
-    assert "| one way | “20 ms” is the RTT. | not measured |  |" in text
-    assert "| both ways | “20 ms” is a way: the RTT is twice that. | (agrees) | refute it: utilisation |" in text
+    assert "| one way | “20 ms” is the RTT. |" in text
     assert "| both ways | goodput | 5 Mb/s | packet |" in text
-    assert "| both ways | utilisation † | full |" in text
+    assert "| both ways | utilisation | full |" in text
 
 
 def test_an_entry_that_was_not_run_has_a_page(entry):
     text = page.entry_page(entry, Result.last(entry.folder / "reproduced.csv", entry.id))
-    assert "verdict: **not measured**" in text
     assert page.UNRUN in text
     assert "![" not in text
-
-
-def test_the_overview_counts_verdicts_by_paper(entry):
-    made = page.index_page([(entry, Result("X", [judged("", 1)]))], "Read this.\n")
-    assert "| all | 1 | 1 | 0 |" in made
-    counted = page.papers([("B5.4", AGREES), ("B2.2", CONTRADICTS), ("G.mux", AGREES)], "entries")
-    assert "| Belhareth 2014 | 2 | 1 | 0 |" in counted
-    assert "| Guillier 2008 | 1 | 1 | 0 |" in counted
-    assert counted.splitlines()[-1].startswith("| all | 3 | 2 |")
-
-
-def test_rows_count_of_the_reading_that_gives_the_verdict():
-    every, worse, better = judged("", 1), judged("one way", 2), judged("both ways", 1)
-    assert Result("X", [every, worse, better]).counting == [every, better]
-    assert Result("X", [every]).counting == [every]
 
 
 def test_engines_are_compared_in_their_order(entry, tmp_path):

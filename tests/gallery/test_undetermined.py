@@ -11,7 +11,6 @@ from small_networks import dumbbell
 
 from ackclock.experiments import phase_effects
 from ackclock.gallery import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Entry, Row, cases, runner
-from ackclock.gallery.verdict import VERDICTS, best, worst
 
 #: A mean of 10 with intervals that reach 0.4 and 12.7 (t of 1 degree of freedom) to either side.
 NARROW, WIDE = (9.96, 10.04), (9.0, 11.0)
@@ -19,16 +18,6 @@ NARROW, WIDE = (9.96, 10.04), (9.0, 11.0)
 
 def row(values, agrees=(9, 11), differs=(5, 15), **more) -> Row:
     return Row("x", values, agrees, differs, **more)
-
-
-def test_verdicts_have_a_total_order():
-    assert VERDICTS == (AGREES, DIFFERS, UNDETERMINED, NOT_MEASURED, CONTRADICTS)
-    for number, verdict in enumerate(VERDICTS):
-        assert worst(VERDICTS[: number + 1]) == verdict
-        assert worst([verdict]) == verdict
-    assert best(VERDICTS) == AGREES
-    assert best([CONTRADICTS, UNDETERMINED]) == UNDETERMINED
-    assert best([CONTRADICTS, NOT_MEASURED]) == CONTRADICTS
 
 
 def test_an_interval_from_what_agrees_to_what_contradicts_is_undetermined():

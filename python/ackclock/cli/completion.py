@@ -167,7 +167,7 @@ def clusters() -> Candidates:
 
 def entries() -> Candidates:
     """Return the gallery's entries: its folders."""
-    names = [path.name for path in (PACKAGE / "reproductions").iterdir() if path.name[0].isupper() and path.is_dir()]
+    names = [path.name for path in (PACKAGE / "reproductions").iterdir() if path.name[0] not in "._" and path.is_dir()]
     return dict.fromkeys(sorted(names), "")
 
 

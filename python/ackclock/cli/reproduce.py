@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ackclock.cli.terminal.reproduction import Settings
     from ackclock.experiments.cluster import Target
     from ackclock.gallery import Entry
-    from ackclock.gallery.ablations import Ablation
+    from ackclock.gallery.interpretations import Ablation
 
 
 @click.command(cls=Command)
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     metavar="[ID...]",
     nargs=-1,
     shell_complete=completion.one_of(completion.entries),
-    help="Entries of the gallery.",
+    help="Papers or entries of the gallery.",
 )
 @click.option("--all", "every", is_flag=True, help="Run all entries.")
+@click.option(
+    "--run", "run_entries", is_flag=True, help="Run the entries of the papers instead of printing their claims."
+)
 @click.option(
     "--quick", is_flag=True, help="Preview at a reduced scale, whose values the documentation does not quote."
 )
@@ -60,6 +63,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     *,
     ids: Sequence[str],
     every: bool,
+    run_entries: bool,
     quick: bool,
     engine: str | None,
     interpretation: str | None,
@@ -72,14 +76,16 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     scheduler: str | None,
     cluster: str | None,
 ) -> None:
-    """Reproduce published results: the paper's values, ours, and a verdict. Without an ID, list the entries.
+    """Reproduce published results. Of a paper, print its claims with their states; without an ID, list the papers.
 
-    Verdicts are agrees, differs, undetermined, not measured and contradicts, by the rule in the entry's own file; the
-    exit status is 0 for all of them. Results in the folder are kept while they are up to date, so the same command
-    resumes after an interruption.
+    A claim is a sentence of a paper as an inequality over measured values: confirmed, confirmed under a condition,
+    failing, inconsistent, undetermined or not testable, by the recorded results of the paper's entries. An entry is
+    run: the paper's values, ours, and whether they agree by the entry's own rule. The exit status is 0 for all of
+    them. Results in the folder are kept while they are up to date, so the same command resumes after an interruption.
 
     Examples:
         ackclock reproduce
+        ackclock reproduce belhareth2014
         ackclock reproduce B5.4 --quick
         ackclock reproduce B5.21 --engine ns2
         ackclock reproduce B2.7 --ablation all
@@ -87,15 +93,22 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal import reproduction
-    from ackclock.gallery import entries, find
+    from ackclock.gallery import claims, entries, find
 
     run_jobs.check_number("--jobs", jobs, 1, 10_000)
     target = run_jobs.cluster_target(scheduler, cluster, jobs)
     known = entries()
+    papers = claims.papers() if not every else []
     if not ids and not every:
-        reproduction.print_entries(known)
+        reproduction.print_papers(papers, known)
         return
-    chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids)}.values())
+    named = {name: claims.find_paper(name, papers) for name in ids}
+    if named and all(named.values()) and not run_entries:
+        for paper in filter(None, named.values()):
+            reproduction.print_paper(paper, as_json=as_json)
+        return
+    wanted = [entry for name, paper in named.items() for entry in (paper.entries if paper else [name])]
+    chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in wanted)}.values())
     chosen = [_restricted(entry, engine, interpretation) for entry in chosen]
     settings = reproduction.Settings(out, quick, jobs, as_json, options.command_line(), force)
     if ablation:

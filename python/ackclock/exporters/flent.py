@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.exporters.script import ExportError, Script, jitter_notes, shell
-from ackclock.input.identifiers import one_line, word
+from ackclock.input.fields import one_line, word
 from ackclock.plan import Plan
 
 #: More streams than this are more than one host starts at once.

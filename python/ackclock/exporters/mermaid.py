@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ackclock.exporters.script import Script, script
-from ackclock.input.identifiers import LONGEST
+from ackclock.input.fields import LONGEST
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, PathPairPlan, PathPairsPlan, Plan, TrafficPlan
 
 #: More nodes than this are no picture.

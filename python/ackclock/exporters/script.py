@@ -9,7 +9,7 @@ from ackclock import _core
 from ackclock.engines.external.planned_traffic import draw_traffic
 from ackclock.engines.features import features
 from ackclock.errors import AckclockError
-from ackclock.input.identifiers import one_line
+from ackclock.input.fields import one_line
 from ackclock.plan import FlowPlan, Plan
 
 #: Most flows of a script that a person would have written.

@@ -21,7 +21,7 @@ from ackclock.exporters.script import (
     shell,
     too_many,
 )
-from ackclock.input.identifiers import one_line
+from ackclock.input.fields import one_line
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, Plan
 
 #: iperf3's servers listen on ports from here on: one carries one test at a time.

@@ -1,9 +1,9 @@
-"""The gallery: published results as runnable entries, each with the rule that judges it.
+"""The gallery: papers' claims as inequalities (`claims`), and the runnable entries whose values judge them.
 
     from ackclock import gallery
     entry = gallery.find("B5.4")
     result = gallery.run(entry, Path("results/B5.4-5.6"), quick=True)
-    result.verdict                  # agrees, differs, undetermined, … by the rule in its check.py
+    [row.verdict for row in result.rows]    # agrees, differs, undetermined, … by the rule in its check.py
 
 An entry is a folder of `reproductions/`:
 
@@ -24,10 +24,20 @@ An entry is a folder of `reproductions/`:
 from __future__ import annotations
 
 from ackclock.gallery.entry import Entry, entries, find
-from ackclock.gallery.measurements import Measured, Values, ratio
 from ackclock.gallery.result import Judged, Result
+from ackclock.gallery.rows import (
+    AGREES,
+    CONTRADICTS,
+    DIFFERS,
+    NOT_MEASURED,
+    UNDETERMINED,
+    Measured,
+    Row,
+    Values,
+    near,
+    ratio,
+)
 from ackclock.gallery.runner import run
-from ackclock.gallery.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Row, near
 
 __all__ = [
     "AGREES",

@@ -1,9 +1,12 @@
-"""Runs the mechanisms of an entry: its cases with what each switches, and the rows that this should move."""
+"""Runs entries with a change: ablations, and a claim's entry with a varied key until the claim turns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ackclock import _core
 from ackclock.dataset import folders, manifests, result_kind
@@ -12,11 +15,17 @@ from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
 from ackclock.gallery import cases, page, runner
-from ackclock.gallery.ablations import TABLE, Ablation
-from ackclock.gallery.entry import Entry
-from ackclock.gallery.result import FULL, KEY, QUICK, Judged, Result, current_result, made_of
-from ackclock.gallery.verdict import Row
+from ackclock.gallery.claims import Claim
+from ackclock.gallery.entry import Entry, find
+from ackclock.gallery.inequalities import Outcome
+from ackclock.gallery.interpretations import NONE, SWITCHED, Ablation, Interpretation
+from ackclock.gallery.result import FULL, KEY, QUICK, TABLE, Judged, Result, current_result, made_of
+from ackclock.gallery.rows import Row
+from ackclock.input.fields import shown
+from ackclock.input.units import time_s
 from ackclock.plan import Plan
+from ackclock.scenario import points
+from ackclock.system.temporary import LockedTempDir
 
 
 def place(out: Path, entry: Entry) -> Path:
@@ -28,7 +37,7 @@ def stored_result(entry: Entry, chosen: Sequence[Ablation], folder: Path, *, qui
     """Return the stored result of ablations, if nothing that it depends on has changed."""
     names = [each.name for each in chosen]
     made = made_of(entry, QUICK if quick else FULL, runner.missing(entry), names)
-    return current_result(entry, folder, TABLE, made)
+    return current_result(entry, folder, SWITCHED, made)
 
 
 def run(
@@ -70,8 +79,8 @@ def run(
             rows += _moved(entry, mechanism, runner.rows_of(entry, found, [each], each), scale)
         result = Result(entry.id, rows)
         with folders.write_errors(new):
-            result.write(new / TABLE)
-            last = Result.last(entry.folder / runner.TABLE, entry.id)
+            result.write(new / SWITCHED)
+            last = Result.last(entry.folder / TABLE, entry.id)
             (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
             about = {"id": entry.id, "scale": scale, "mechanisms": names, KEY: made}
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
@@ -115,3 +124,96 @@ def _moved(entry: Entry, mechanism: Ablation, rows: Mapping[str, Sequence[Row]],
         for row in found
         if row.claim in mechanism.moves and row.summary.n
     ]
+
+
+#: Excess of the RTT of the last group of flows over that of the first; in between RTTs grow evenly. It is no scenario
+#: key: the key `rtt_spread` of flows draws, so that a larger value may leave two flows closer.
+RTT_SPREAD = "rtt_spread"
+
+#: Halvings of a range: to a 64th of it.
+HALVINGS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """A key, and the values between which it is varied, in a unit."""
+
+    key: str
+    low: float
+    high: float
+    unit: str
+
+    @staticmethod
+    def parse(text: str) -> Varied:
+        """Return what `flows[1].rtt=42..44ms` says. Raises `InputError`."""
+        found = re.fullmatch(r"(\S+?)=([\d.]+)([A-Za-z]*)\.\.([\d.]+)([A-Za-z]*)", text.strip())
+        if found and found[3] in ("", found[5]) and (found[1] == RTT_SPREAD or points.path_of(found[1])):
+            return Varied(found[1], float(found[2].rstrip(".")), float(found[4]), found[5])
+        raise InputError(f"--vary: found {shown(text)}; expected KEY=LOW..HIGH, such as {RTT_SPREAD}=0..2ms")
+
+    def value(self, number: float) -> str | float:
+        """Return a value as a scenario has it."""
+        return f"{number:.9f}".rstrip("0").rstrip(".") + self.unit if self.unit else number
+
+    def changes(self, number: float, plan: Plan) -> Any:
+        """Return what a value changes in a case with this plan."""
+        if self.key == RTT_SPREAD:
+            spread_s = time_s(self.value(number) if self.unit else f"{number}s")
+            first = {flow.group: flow.base_rtt_s for flow in reversed(plan.flows)}
+            last = max(len(first) - 1, 1)
+            return {"flows": [{"rtt": f"{first[group] + spread_s * group / last:.9f}s"} for group in sorted(first)]}
+        change: Any = self.value(number)
+        for part in reversed(points.path_of(self.key) or ()):
+            change = [*[{}] * part, change] if isinstance(part, int) else {part: change}
+        return change
+
+
+def turning_point(
+    claim: Claim, varied: Varied, report: Callable[[float, Outcome], None] = lambda *_: None
+) -> tuple[float, float] | None:
+    """Return the closest values between which a claim turns from holding to failing or back; None if it does not.
+
+    Each value is run by the packet engine at the reduced scale of `quick.toml`, in the joint reading. `report` is
+    called with each value and what the claim is there. Raises `InputError` for a claim that no packet run judges.
+    """
+    low, high = varied.low, varied.high
+    at_low, at_high = (_outcome(claim, varied, value, report) for value in (low, high))
+    if {at_low.truth, at_high.truth} != {True, False}:
+        return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        truth = _outcome(claim, varied, middle, report).truth
+        if truth is None:
+            break
+        low, high = (middle, high) if truth == at_low.truth else (low, middle)
+    return low, high
+
+
+def _outcome(claim: Claim, varied: Varied, value: float, report: Callable[[float, Outcome], None]) -> Outcome:
+    """Run a claim's entry with a value, and evaluate the claim."""
+    cell = next((cell for cell in claim.cells if "packet" in cell.label.split(", ") and not cell.scale), None)
+    if cell is None or len(claim.entries) != 1:
+        raise InputError(f"--vary: {claim.full_id}: found no single entry that the packet engine runs; expected one")
+    entry = find(claim.entries[0])
+    reading = next((each for each in entry.readings.every if each.name == claim.reading_of(entry)), NONE)
+    plans = {name: dict(_varied_plans(entry, name, reading, varied, value)) for name in cell.label.split(", ")}
+    this = runner.Pass(reading, plans)
+    found = {name: runner.EngineResult() for name in plans}
+    how = runner.How(None, None, "", perturbed=False)
+    with LockedTempDir() as place:
+        for name, chosen in plans.items():
+            runner.measure(entry, chosen, found[name], place / name, runner.Part(no_progress, len(chosen) or 1), how)
+    rows = runner.rows_of(entry, found, [this], this)
+    judged = [Judged.of(row, label, "", QUICK) for label, several in rows.items() for row in several]
+    outcome = claim.evaluate([row for row in judged if row.engine == cell.label])
+    report(value, outcome)
+    return outcome
+
+
+def _varied_plans(
+    entry: Entry, engine: str, reading: Interpretation, varied: Varied, value: float
+) -> Iterator[tuple[str, Plan]]:
+    for case, content in cases.contents(entry.folder, engine=engine, quick=True, reading=reading).items():
+        if entry.runs(engine, case, quick=True):
+            changes = varied.changes(value, cases.plan(entry.folder, case, content))
+            yield case, cases.plan(entry.folder, case, cases.merged(content, changes))

@@ -14,11 +14,9 @@ from typing import Any, cast
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.gallery import ablations, interpretations
-from ackclock.gallery.ablations import Ablation
-from ackclock.gallery.interpretations import Interpretation, Interpretations
-from ackclock.gallery.measurements import Measure, Measured, Values
-from ackclock.gallery.verdict import Row
+from ackclock.gallery import interpretations
+from ackclock.gallery.interpretations import Ablation, Interpretation, Interpretations
+from ackclock.gallery.rows import Measure, Measured, Row, Values
 from ackclock.input.fields import SUGGESTIONS, SYNONYMS, nearest, shown
 from ackclock.plan import Plan
 
@@ -119,7 +117,7 @@ class Entry:
     @cached_property
     def mechanisms(self) -> Sequence[Ablation]:
         """Return the ablations of `mechanisms.toml`, if there is one. Raises `InputError`."""
-        return ablations.read(self.folder, self.readings)
+        return interpretations.read_ablations(self.folder, self.readings)
 
     def switched(self, names: Sequence[str]) -> Sequence[Ablation]:
         """These of its mechanisms, or with `all` every one. Raises `InputError` for others."""

@@ -17,7 +17,7 @@ from ackclock.dataset import Dataset
 from ackclock.figures import curves, figure_spec, numbers
 from ackclock.figures.plots import style
 from ackclock.gallery.entry import Published
-from ackclock.gallery.verdict import Row
+from ackclock.gallery.rows import Row
 
 #: Height of a row's strip, in inches.
 STRIP_IN = 0.72

@@ -17,6 +17,24 @@
 A reading without `changes` is the scenario as it stands. `at` has changes for the cases that one of the values in
 `cases.toml` names. Engines that no reading changes are run once; what they give counts in every reading. `engines` in a
 reading are those that can run it, where not all can.
+
+Ablations: what is said to make a result what it is, each shown by runs in which it is switched off, or on.
+
+`mechanisms.toml` in an entry's folder is a list of tables, a mechanism each, in the order in which they are shown:
+
+    [[mechanism]]
+    name = "without fast convergence"
+    says = "Fast convergence makes long and short cycles alternate."
+    moves = ["period"]                         # the claims whose rows it should move
+    changes.flows = [{ congestion = { fast_convergence = false } }]
+    cases = ["100 Mb/s"]                       # those that are run; absent: all
+    engines = ["packet"]                       # absent: all of the entry's
+    reading = "as printed"                     # the reading that is changed; absent: the scenario
+    varies = "noise"                           # or "scale": conditions under which a claim should hold, no mechanism
+
+`changes` and `at` are those of an interpretation (`interpretations`), and are merged after it; of an entry about the
+machine itself `changes` are arguments of its `examine`. Rows of the switched runs stand beside the entry's own. They
+never count for its verdict: a switched run is not what the paper did.
 """
 
 from __future__ import annotations
@@ -32,10 +50,14 @@ from ackclock.errors import InputError
 from ackclock.input.fields import shown
 from ackclock.input.source import source_text
 
-#: The file's name in an entry's folder.
-FILE = "readings.toml"
+#: Files in an entry's folder: of readings, of ablations, and the table of what ablations gave at full scale.
+FILE, MECHANISMS, SWITCHED = "readings.toml", "mechanisms.toml", "switched.csv"
 
 _KEYS = {"name": str, "says": str, "changes": dict, "at": dict, "engines": list}
+_ABLATION_KEYS = {**_KEYS, "moves": list, "cases": list, "reading": str, "varies": str}
+
+#: Conditions that an ablation may vary, which are no mechanisms: the time that hosts take for packets, and the scale.
+NOISE, SCALE = "noise", "scale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +150,49 @@ def _check_keys(path: Path, place: str, table: Mapping[str, Any], keys: Mapping[
 
 
 _NAMES: Mapping[type, str] = {str: "string", dict: "table", list: "list"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """One change of the scenario, what it is said to show, and the claims whose rows it moves."""
+
+    name: str
+    description: str
+    moves: Sequence[str]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    engines: Sequence[str] | None = None
+    cases: Sequence[str] | None = None
+    reading: str = ""
+    varies: str = ""
+
+    def runs(self, engine: str, case: str) -> bool:
+        """Return True if an engine runs a case of it."""
+        return (self.engines is None or engine in self.engines) and (self.cases is None or case in self.cases)
+
+    def layers(self, readings: Interpretations) -> tuple[Interpretation, Interpretation]:
+        """The interpretation that it changes, and its own changes."""
+        base = next((reading for reading in readings.every if reading.name == self.reading), NONE)
+        return base, Interpretation(self.name, self.description, self.changes, self.at)
+
+
+def read_ablations(folder: Path, readings: Interpretations) -> Sequence[Ablation]:
+    """The mechanisms of an entry's folder, none without the file. Raises `InputError` for what is wrong in it."""
+    path = folder / MECHANISMS
+    if not path.is_file():
+        return ()
+    found = [
+        Ablation(description=table.pop("says"), **table)
+        for table in tables_of(path, "mechanism", _ABLATION_KEYS, ("name", "says", "moves"))
+    ]
+    known = [reading.name for reading in readings.every]
+    for number, each in enumerate(found, 1):
+        if each.reading and each.reading not in known:
+            raise InputError(
+                f"{path}: mechanism {number}: reading: found {shown(each.reading)}; expected one of {known}"
+            )
+        if each.varies not in ("", NOISE, SCALE):
+            raise InputError(
+                f"{path}: mechanism {number}: varies: found {shown(each.varies)}; expected {NOISE} or {SCALE}"
+            )
+    return found

@@ -17,17 +17,21 @@ from typing import Any
 from ackclock.dataset import manifests
 from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
-from ackclock.gallery import ablations
+from ackclock.gallery import interpretations
 from ackclock.gallery.entry import REPRODUCTIONS, Entry
-from ackclock.gallery.verdict import CONTRADICTS, Row, best, worst
+from ackclock.gallery.rows import Row
+from ackclock.metrics.summary import summarise
 
 FULL, QUICK = "full", "quick"
+
+#: Table of an entry's result, in its folder and in the entry's.
+TABLE = "reproduced.csv"
 
 #: The key of a result's manifest that says of what it was made.
 KEY = "made_of"
 
 #: Names of written files in an entry's folder.
-MADE = ("reproduced.csv", ablations.TABLE, "__pycache__")
+MADE = (TABLE, interpretations.SWITCHED, "__pycache__")
 
 #: File that is read when pages are made.
 TEXT = "README.md"
@@ -38,7 +42,7 @@ class Judged:
     """A row's outcome with one engine: mean and 95 % interval over `n` runs, the verdict and its reason.
 
     `reading` is the interpretation of the paper that it was run by; empty where there is one only, or none that changes
-    it.
+    it. `perturbed` and its interval are of the perturbed runs, where those were made.
     """
 
     engine: str
@@ -53,15 +57,18 @@ class Judged:
     counts: bool
     scale: str
     reading: str = ""
-    decides: bool = False
+    perturbed: float | None = None
+    perturbed_low: float | None = None
+    perturbed_high: float | None = None
 
     @staticmethod
     def of(row: Row, engine: str, unit: str, scale: str, reading: str = "") -> Judged:
         """The outcome of a row."""
-        found = row.summary
+        found, noisy = row.summary, summarise(row.perturbed)
         numbers = (found.mean, found.ci95_low, found.ci95_high, found.n)
         judged = (row.verdict, row.why(unit), not row.aside, scale)
-        return Judged(engine, row.claim, row.at, *numbers, *judged, reading, row.decides)
+        perturbed = (noisy.mean, noisy.ci95_low, noisy.ci95_high)
+        return Judged(engine, row.claim, row.at, *numbers, *judged, reading, *perturbed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,45 +89,9 @@ class Result:
         return list(dict.fromkeys(row.engine for row in self.rows))
 
     @property
-    def verdict(self) -> str:
-        """The verdict of the best interpretation that the paper's own figures do not refute; without any, of all rows.
-
-        If they refute every interpretation that was measured, none of them is what the paper did: contradicts.
-        """
-        left = self._left()
-        return best(left.values()) if left else CONTRADICTS
-
-    @property
-    def counting(self) -> list[Judged]:
-        """The rows that count: of the interpretation that gives the verdict, if there are any.
-
-        If all of them are refuted, of the first.
-        """
-        left = self._left()
-        names = [name for name, verdict in left.items() if verdict == self.verdict] or self.readings
-        return [row for row in self._of(names[0] if names else "") if row.counts]
-
-    def _left(self) -> dict[str, str]:
-        """The verdict of each interpretation that is not refuted."""
-        every = {name: self.of_reading(name) for name in self.readings or ("",)}
-        return {name: verdict for name, verdict in every.items() if not self.refuted(name)}
-
-    @property
     def readings(self) -> list[str]:
         """The interpretations that rows are of, in their order."""
         return list(dict.fromkeys(row.reading for row in self.rows if row.reading))
-
-    def of_reading(self, name: str) -> str:
-        """An interpretation's verdict: the worst of its rows that count, with those that are of every one."""
-        return worst(row.verdict for row in self._of(name) if row.counts)
-
-    def refuted(self, name: str) -> list[Judged]:
-        """The rows by which the paper's own figures contradict an interpretation. Without any, none."""
-        found = [row for row in self._of(name) if row.decides and row.verdict == CONTRADICTS]
-        return found if self.readings else []
-
-    def _of(self, name: str) -> list[Judged]:
-        return [row for row in self.rows if row.reading in ("", name)]
 
     def merged(self, new: Result) -> Result:
         """Replace rows by another result's of the same engines and interpretations; new ones come last."""
@@ -130,13 +101,7 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         """For JSON: rows by engine."""
         rows = {name: [asdict(row) for row in self.rows if row.engine == name] for name in self.engines}
-        told: dict[str, Any] = {"id": self.id, "scale": self.scale, "verdict": self.verdict}
-        if self.readings:
-            told["readings"] = {name: self._summary(name) for name in self.readings}
-        return {**told, "engines": rows}
-
-    def _summary(self, name: str) -> dict[str, Any]:
-        return {"verdict": self.of_reading(name), "refuted_by": [row.claim for row in self.refuted(name)]}
+        return {"id": self.id, "scale": self.scale, "engines": rows}
 
     def write(self, path: Path) -> None:
         """Writes `reproduced.csv`."""
@@ -152,10 +117,10 @@ class Result:
 
     @staticmethod
     def read(path: Path, entry_id: str) -> Result:
-        """Reads `reproduced.csv`, also without the columns of readings. Raises `InputError` if it is another table."""
+        """Reads `reproduced.csv`. Raises `InputError` if it is another table."""
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            if tuple(reader.fieldnames or ()) not in (_COLUMNS, _BEFORE_READINGS):
+            if tuple(reader.fieldnames or ()) != _COLUMNS:
                 raise InputError(f"{path}: found the columns {reader.fieldnames}; expected {', '.join(_COLUMNS)}")
             return Result(entry_id, [_judged(row) for row in reader])
 
@@ -168,9 +133,7 @@ def _by_origin(rows: Sequence[Judged]) -> dict[tuple[str, str], list[Judged]]:
 
 
 _COLUMNS = tuple(field.name for field in fields(Judged))
-
-#: Tables that were written before there were readings lack these, and are read as if they had none.
-_BEFORE_READINGS = tuple(name for name in _COLUMNS if name not in ("reading", "decides"))
+_NUMBERS = ("reproduced", "ci95_low", "ci95_high", "perturbed", "perturbed_low", "perturbed_high")
 
 
 def _text(value: object) -> str:
@@ -178,9 +141,8 @@ def _text(value: object) -> str:
 
 
 def _judged(row: Mapping[str, str]) -> Judged:
-    numbers = {name: float(row[name]) if row[name] else None for name in ("reproduced", "ci95_low", "ci95_high")}
-    marks = {"counts": row["counts"] == "true", "decides": row.get("decides") == "true"}
-    return Judged(**{**row, **numbers, **marks, "n": int(row["n"])})  # type: ignore[arg-type]
+    numbers = {name: float(row[name]) if row[name] else None for name in _NUMBERS}
+    return Judged(**{**row, **numbers, "counts": row["counts"] == "true", "n": int(row["n"])})  # type: ignore[arg-type]
 
 
 def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanisms: Iterable[str] = ()) -> str:
@@ -190,7 +152,7 @@ def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanism
     """
     of = hashlib.sha256(_program())
     names = list(mechanisms)
-    for path in _files(entry.folder, () if names else (ablations.FILE,)):
+    for path in _files(entry.folder, () if names else (interpretations.MECHANISMS,)):
         of.update(path.name.encode() + b"\0" + path.read_bytes())
     there = [engine for engine, lack in lacks.items() if not lack]
     for chosen in ((scale,), there, entry.only, entry.read, names):

@@ -22,9 +22,8 @@ from ackclock.figures.plots import style
 from ackclock.gallery import cases, figures, page
 from ackclock.gallery.entry import Entry
 from ackclock.gallery.interpretations import NONE, Interpretation
-from ackclock.gallery.measurements import Measured, Values, of_run
-from ackclock.gallery.result import FULL, KEY, QUICK, Judged, Result, current_result, made_of
-from ackclock.gallery.verdict import Row
+from ackclock.gallery.result import FULL, KEY, QUICK, TABLE, Judged, Result, current_result, made_of
+from ackclock.gallery.rows import Measured, Row, Values, of_run
 from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.system.temporary import LockedTempDir
@@ -39,8 +38,8 @@ NOISY, TWINNED = "noisy", ("packet",)
 #: Name of the machine itself in the engine's place.
 HOST = "host"
 
-#: The table and the figure in an entry's result.
-TABLE, FIGURE = "reproduced.csv", "figure.png"
+#: The figure in an entry's result.
+FIGURE = "figure.png"
 
 
 def stored_result(entry: Entry, folder: Path, *, quick: bool = False) -> Result | None:
@@ -103,7 +102,9 @@ def run(
             engines = ", ".join(lacks)
             raise InputError(f"{entry.id}: found nothing that {engines} could measure; expected a row or more")
         result = Result(entry.id, list(_judged(entry, rows, scale)))
-        drawn = _drawn(entry, rows, _best(passes, result), passes, new)
+        drawn = _drawn(
+            entry, rows, next(each for each in passes if each.reading.name or not result.readings), passes, new
+        )
         with folders.write_errors(new):
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
@@ -139,13 +140,6 @@ def _passes(entry: Entry, lacks: Mapping[str, str | None], *, quick: bool) -> li
     others = [engine for engine in lacks if engine not in alike]
     first = [of(NONE, alike)] if alike or not entry.readings.every else []
     return first + [of(reading, filter(reading.runs_in, others)) for reading in entry.chosen]
-
-
-def _best(passes: Sequence[Pass], result: Result) -> Pass:
-    """Return the pass to draw: of the first interpretation with the entry's verdict."""
-    left = [each for each in passes if each.reading.name in result.readings and not result.refuted(each.reading.name)]
-    better = [each for each in left if result.of_reading(each.reading.name) == result.verdict]
-    return (better or left or passes)[0]
 
 
 @dataclass(slots=True)
@@ -442,13 +436,13 @@ def _judged(entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], scale: 
 
 
 def _drawn(
-    entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], best: Pass, passes: Sequence[Pass], folder: Path
+    entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], first: Pass, passes: Sequence[Pass], folder: Path
 ) -> Figure:
-    """The figure: of an entry that draws its own, of its best interpretation; else, or without an engine, all rows."""
+    """The figure: of an entry that draws its own, of its first interpretation; else, or without an engine, all rows."""
     every_row = partial(figures.rows, {", ".join(filter(None, key)): found for key, found in rows.items()})
     if entry.draw is None:
         return every_row(entry.published)
-    by_engine = {name: (each, chosen) for each in (*passes, best) for name, chosen in each.plans.items()}
+    by_engine = {name: (each, chosen) for each in (*passes, first) for name, chosen in each.plans.items()}
     given = [
         _read(by_engine[engine][0].folder(folder) / engine, by_engine[engine][1]) if engine in by_engine else _Run()
         for engine in entry.all_engines
@@ -457,7 +451,7 @@ def _drawn(
         given.append(_read(folder / HOST, [cases.ONLY]))
     if entry.captured:
         every = {case: None for _, chosen in by_engine.values() for case in chosen}
-        given.append(_read(best.folder(folder) / CAPTURED, every))
+        given.append(_read(first.folder(folder) / CAPTURED, every))
     try:
         drawn: Figure = entry.draw(*given)
     except _NotRunError:

@@ -449,3 +449,17 @@ def _unknown_key(table: type[Table], loc: Loc, value: object) -> InitErrorDetail
 def _missing(table: type[Table], key: str) -> str:
     descriptions = (field.description for field in table.model_fields.values())
     return dict(zip(table.keys(), descriptions, strict=True)).get(key) or "a value"
+
+
+#: Most characters of a name that a person gave, in a text of another language: a script, a diagram, a title.
+LONGEST = 100
+
+
+def one_line(text: str) -> str:
+    """A text of the scenario's in a comment or a label: on one line, without what ends one."""
+    return re.sub(r"[^\w .,:;()/+−–×%=-]", " ", " ".join(text.split()))[:LONGEST].strip() or "scenario"
+
+
+def word(text: str) -> str:
+    """A name as a word of any language: letters, digits and underscores."""
+    return re.sub(r"\W", "_", text, flags=re.ASCII)[:LONGEST] or "_"

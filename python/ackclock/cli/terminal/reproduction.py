@@ -1,8 +1,9 @@
-"""The output of `ackclock reproduce`: the list of the entries, and the table of one that was run."""
+"""The output of `ackclock reproduce` and `ackclock claim`: papers, claims with their states, results of entries."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,13 +18,18 @@ from ackclock.cli.terminal.output import progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
 from ackclock.figures import numbers
-from ackclock.gallery import ablation_runner, ablations, page, runner
-from ackclock.gallery.ablations import Ablation
+from ackclock.gallery import ablation_runner, claims, page, runner
+from ackclock.gallery.claims import Claim, Paper
 from ackclock.gallery.entry import Entry
-from ackclock.gallery.result import QUICK, Judged, Result
-from ackclock.gallery.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
+from ackclock.gallery.inequalities import CONFIRMED, CONFIRMED_IF, FAILS, STATES, Outcome
+from ackclock.gallery.interpretations import Ablation
+from ackclock.gallery.result import QUICK, TABLE, Judged, Result
+from ackclock.gallery.rows import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 
 COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
+
+#: Colours of claims' states.
+STATE_COLOURS = {CONFIRMED: "green", CONFIRMED_IF: "yellow", FAILS: "red", UNDETERMINED: "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,23 +119,113 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings
             print(json.dumps({"id": entry.id, "scale": result.scale, "ablations": rows}, allow_nan=False), flush=True)
         else:
             settings.console.print(Text(f"{entry.id}: {entry.title}", style="bold"))
-            _print_ablations(entry, Result.last(entry.folder / runner.TABLE, entry.id), result, settings.console)
+            _print_ablations(entry, Result.last(entry.folder / TABLE, entry.id), result, settings.console)
         settings.print_folder(folder, is_kept=entry.id in kept)
 
 
-def print_entries(entries: Sequence[Entry]) -> None:
-    """Print for each entry its id, title and last verdict at full scale, and the verdicts of its interpretations."""
-    table = output.table("id", "title", "verdict", left=3)
+def print_papers(papers: Sequence[Paper], entries: Sequence[Entry]) -> None:
+    """Print each paper with the states of its claims and its entries, then the entries of no paper."""
+    table = output.table("id", "title", left=2)
+    for paper in papers:
+        counts = Counter(claim.state.name for claim in paper.claims)
+        states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+        table.add_row(Text(paper.id, style="bold"), Text(f"{paper.short}: {states}", style="bold"))
+        for entry in paper.all_entries:
+            table.add_row(f"  {entry.id}", Text(entry.title))
+    of_papers = {name for paper in papers for name in paper.entries}
     for entry in entries:
-        last = Result.last(entry.folder / runner.TABLE, entry.id)
-        table.add_row(entry.id, Text(entry.title), _verdict(last.verdict if last.rows else "not run yet"))
-        for reading in entry.readings.every:
-            table.add_row(
-                "", Text(f"  interpretation: {reading.name}"), Text(page.outcome(entry, last, reading.name)[0])
-            )
+        if entry.id not in of_papers:
+            table.add_row(entry.id, Text(entry.title))
     console = output.console()
     console.print(table)
-    console.print("\nackclock reproduce ID runs one.")
+    console.print("\nackclock reproduce PAPER prints its claims; ackclock reproduce ID runs an entry.")
+
+
+def print_paper(paper: Paper, *, as_json: bool) -> None:
+    """Print the claims of a paper with their states, of the recorded results."""
+    if as_json:
+        made = [_as_dict(claim) for claim in paper.claims]
+        print(json.dumps({"paper": paper.id, "title": paper.title, "claims": made}, allow_nan=False), flush=True)
+        return
+    console = output.console()
+    console.print(Text(f"{paper.short}: {paper.title}", style="bold"))
+    for testbed in paper.testbeds:
+        console.print(Text(f"{testbed.name}: read as {paper.joint(testbed).reading.name}"))
+    table = output.table("claim", "state", "in the paper's words", left=3)
+    for claim in paper.claims:
+        table.add_row(claim.id, _state(claim), Text(f"“{claim.quote}”"))
+    console.print(table)
+    console.print(f"\nackclock claim {paper.id}.CLAIM prints where a claim holds; --run runs the paper's entries.")
+
+
+def print_claim(claim: Claim, *, as_json: bool) -> None:
+    """Print a claim: its state, its inequality and its robustness vector."""
+    if as_json:
+        print(json.dumps(_as_dict(claim), allow_nan=False), flush=True)
+        return
+    console = output.console()
+    console.print(Text.assemble((claim.full_id, "bold"), ": ", _state(claim)))
+    console.print(Text(f"“{claim.quote}” (section {claim.section})"))
+    if claim.holds:
+        console.print(Text(f"judged by {', '.join(claim.entries)}: {claim.holds}"))
+    table = output.table("reading", "host noise", "scale", "engine", "", left=5)
+    for cell in claim.cells:
+        noise = "yes" if cell.noise else "no"
+        table.add_row(cell.reading or "each", noise, cell.scale or "the entry's", cell.label, page.mark(cell))
+    console.print(table)
+    for mechanism in claim.state.mechanisms:
+        console.print(Text(f"turned by {mechanism}"))
+
+
+def vary_claim(claim: Claim, text: str, *, as_json: bool) -> None:
+    """Run a claim's entry with a varied key, and print where the claim turns."""
+    varied = ablation_runner.Varied.parse(text)
+    console = output.console(err=as_json)
+    console.print(Text.assemble((claim.full_id, "bold"), f": {claim.holds}"))
+
+    def report(value: float, outcome: Outcome) -> None:
+        console.print(Text(f"  {varied.key} = {varied.value(value)}: {TRUTHS[outcome.truth]}"))
+
+    found = ablation_runner.turning_point(claim, varied, report)
+    if as_json:
+        print(json.dumps({"id": claim.full_id, "key": varied.key, "unit": varied.unit, "turns_between": found}))
+    elif found is None:
+        console.print("It does not turn in this range.")
+    else:
+        between = " and ".join(str(varied.value(value)) for value in found)
+        console.print(Text(f"It turns between {between} of {varied.key}."))
+
+
+#: Words for the truth of a claim.
+TRUTHS = {True: "holds", False: "fails", None: "undetermined"}
+
+
+def _state(claim: Claim) -> Text:
+    return Text(str(claim.state), style=STATE_COLOURS.get(claim.state.name, ""))
+
+
+def _as_dict(claim: Claim) -> dict[str, object]:
+    """For JSON."""
+    cells = [
+        {
+            "engine": cell.label,
+            "reading": cell.reading,
+            "host_noise": cell.noise,
+            "scale": cell.scale,
+            "holds": cell.truth,
+        }
+        for cell in claim.cells
+    ]
+    return {
+        "id": claim.full_id,
+        "quote": claim.quote,
+        "section": claim.section,
+        "inequality": claim.holds,
+        "state": claim.state.name,
+        "why": claim.state.why,
+        "mechanisms": list(claim.state.mechanisms),
+        "cells": cells,
+    }
 
 
 def print_result(entry: Entry, result: Result, console: Console) -> None:
@@ -139,24 +235,9 @@ def print_result(entry: Entry, result: Result, console: Console) -> None:
     for claim in entry.published.values():
         console.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
         _print_rows([row for row in result.rows if row.claim == claim.claim], claim.unit, width, console)
-    _print_interpretations(entry, result, console)
-    _print_ablations(entry, result, Result.last(entry.folder / ablations.TABLE, entry.id), console)
-    console.print(Text.assemble("\nOverall: ", _verdict(result.verdict)))
+    _print_ablations(entry, result, claims.switched(entry), console)
     if result.scale == QUICK:
-        console.print("At the reduced scale of --quick this is a preview, not a verdict.")
-
-
-def _print_interpretations(entry: Entry, result: Result, console: Console) -> None:
-    """Print the verdict of each interpretation, if the paper is ambiguous."""
-    if not result.readings:
-        return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name in result.readings:
-        verdict, why = page.outcome(entry, result, name)
-        colour = COLOURS[result.of_reading(name)]
-        table.add_row(Text(name), Text(verdict, style=colour), Text(f"the paper's figures {why}" if why else ""))
-    console.print("\nBy interpretation:")
-    console.print(table)
+        console.print("\nAt the reduced scale of --quick this is a preview.")
 
 
 def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Console) -> None:
@@ -207,7 +288,3 @@ def _cells(row: Judged, unit: str) -> tuple[str | Text, ...]:
 
 def _label(row: Judged) -> str:
     return ", ".join(filter(None, (row.at, row.reading, row.engine)))
-
-
-def _verdict(verdict: str) -> Text:
-    return Text(verdict, style=COLOURS.get(verdict, ""))

@@ -19,7 +19,7 @@ from ackclock.engines.external import planned_traffic
 from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream
 from ackclock.engines.ns2 import agents, links, traffic
 from ackclock.engines.ns2.agents import Agents
-from ackclock.input.identifiers import one_line
+from ackclock.input.fields import one_line
 from ackclock.plan import PathPlan, Plan
 
 #: The rate of links that only delay, in bit/s: a packet of 1500 B takes 1.2 ns.

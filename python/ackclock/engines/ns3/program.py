@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream
 from ackclock.engines.ns3 import settings
-from ackclock.input.identifiers import one_line
+from ackclock.input.fields import one_line
 from ackclock.plan import UDP_HEADER_BYTES, Plan, TcpPlan
 
 #: Libraries of ns-3 that the program is linked with.

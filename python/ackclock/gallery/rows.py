@@ -1,4 +1,4 @@
-"""The rule of a verdict: two bands around what the paper says.
+"""Rows: values measured by case and seed, beside what a paper says, with a verdict by two bands.
 
 A row's value is the mean over its runs. Inside the inner band it *agrees* with the paper; inside the outer one it
 *differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. A row of
@@ -11,21 +11,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ackclock.errors import InputError
 from ackclock.figures import numbers
-from ackclock.gallery.measurements import Values
+from ackclock.metrics import METRICS, RunView, value
 from ackclock.metrics.summary import Summary, summarise
+
+#: A value for each seed, in their order; None where there was nothing to measure.
+Values: TypeAlias = tuple[float | None, ...]
+
+#: Case → measure → values: `measured["cubic"]["losses"]`.
+Measured: TypeAlias = Mapping[str, Mapping[str, Values]]
+
+#: A metric's name, or a function of one run.
+Measure: TypeAlias = str | Callable[[RunView], float | None]
 
 AGREES, DIFFERS, UNDETERMINED = "agrees", "differs", "undetermined"
 NOT_MEASURED, CONTRADICTS = "not measured", "contradicts"
-
-#: From best to worst, for all that ranks verdicts. What is undetermined might contradict, so it is worse than a
-#: difference in size; what was not measured might too, and nothing is known of it; a contradiction stays one, whatever
-#: else was not measured.
-VERDICTS = (AGREES, DIFFERS, UNDETERMINED, NOT_MEASURED, CONTRADICTS)
 
 #: From the least to the greatest value that a band holds; ±infinity where it is open.
 Band: TypeAlias = tuple[float, float]
@@ -37,8 +42,7 @@ class Row:
 
     `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
     shown but does not count for the entry's verdict: another interpretation of the set-up, say. `because` says why a
-    row has no value, where that is known. `decides` marks a figure that the paper prints beside its claims
-    (utilisation, counts of packets): an interpretation in which such a row contradicts is refuted. `limits` are what
+    row has no value, where that is known. `limits` are what
     the value can be at all, where an interval is cut; a lower bound of 0 and an upper one of 1 that both bands have are
     such limits anyway. `perturbed` are the values in the perturbed run, where that was made.
     """
@@ -50,7 +54,6 @@ class Row:
     at: str = ""
     aside: bool = False
     because: str = ""
-    decides: bool = False
     limits: Band = (-math.inf, math.inf)
     perturbed: Values = ()
 
@@ -61,7 +64,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`."""
+        """Agrees, differs, contradicts, undetermined or not measured."""
         if (mean := self.summary.mean) is None:
             return NOT_MEASURED
         return UNDETERMINED if self._reaches or self._locked else self._of(mean)
@@ -114,16 +117,6 @@ def near(published: float, tolerance: float) -> Band:
     return published - tolerance * abs(published), published + tolerance * abs(published)
 
 
-def worst(verdicts: Iterable[str]) -> str:
-    """The verdict on several rows: that of the worst. Of none: not measured."""
-    return max(verdicts, key=VERDICTS.index, default=NOT_MEASURED)
-
-
-def best(verdicts: Iterable[str]) -> str:
-    """Return the verdict of several interpretations: that of the best which was measured. Of none: not measured."""
-    return min((each for each in verdicts if each != NOT_MEASURED), key=VERDICTS.index, default=NOT_MEASURED)
-
-
 def _inside(value: float, band: Band) -> bool:
     return band[0] <= value <= band[1]
 
@@ -138,3 +131,32 @@ def _band_text(band: Band, unit: str) -> str:
 def _bound(value: float, unit: str) -> str:
     """`15 %` for 0.15, as a rule is written: without the zeros of a measured value."""
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", numbers.value(value, unit)).replace(". ", " ").removesuffix(".")
+
+
+def ratio(above: Values, below: Values) -> Values:
+    """Seed by seed, `above` / `below`; None where either is missing or `below` is 0.
+
+    A single value, as of a deterministic engine, stands for every seed.
+    """
+    runs = max(len(above), len(below))
+    pairs = zip(_each(above, runs), _each(below, runs), strict=True)
+    return tuple(None if one is None or not other else one / other for one, other in pairs)
+
+
+def _each(values: Values, runs: int) -> Values:
+    return values * runs if len(values) == 1 else values
+
+
+def of_run(view: RunView, measures: Mapping[str, Measure]) -> dict[str, float | None]:
+    """Every measure of one run; None where it is missing or not a number. Raises `InputError` for an unknown metric."""
+    return {name: _one(view, measure) for name, measure in measures.items()}
+
+
+def _one(view: RunView, measure: Measure) -> float | None:
+    if not isinstance(measure, str):
+        measured = measure(view)
+        return None if measured is None or math.isnan(measured) else measured
+    if measure not in METRICS or METRICS[measure].per_flow:
+        raise InputError(f"MEASURES: found {measure!r}; expected a function of a run, or a metric with one value")
+    found = value(view, measure)
+    return None if isinstance(found, list) else found
