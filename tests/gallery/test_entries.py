@@ -193,11 +193,15 @@ def test_ids_match_in_any_case_and_with_any_dash(entry, name):
     assert find(name, [entry]) == entry
 
 
-def test_a_missing_id_lists_the_existing_ones(entry):
-    other = Entry(entry.folder.with_name("X1.21"))
-    shutil.copytree(entry.folder, other.folder)
-    for name in ("X1", "X9", "X1.2-"):
-        with pytest.raises(InputError, match=r"ID: found .*; expected .*X1\.2-1\.3"):
+def test_a_missing_id_names_the_entries_that_it_may_mean(entry):
+    other = Entry(shutil.copytree(entry.folder, entry.folder.with_name("X1.21")))
+    for name, expected in {
+        "X1": r"X1\.2-1\.3 \(.*\); X1\.21 \(.*\)",
+        "X1.22": '"X1.21"',
+        "Q": 'one of "X1.2-1.3", "X1.21"',
+        other.title.split()[0].upper(): r"X1\.2-1\.3 \(",
+    }.items():
+        with pytest.raises(InputError, match=f"^ID: found .*; expected {expected}"):
             find(name, [entry, other])
     assert find("X1.2", [entry, other]) == entry
 

@@ -114,7 +114,7 @@ def test_without_the_file_no_interpretations_exist(entry):
         ("reading = [1]\n", "reading 1: found 1; expected a table"),
         ("", "reading: found .*; expected one table or more, of different names"),
         (2 * '[[reading]]\nname = "a"\nsays = "x"\n', "expected one table or more, of different names"),
-        ("[[reading\n", "readings.toml: found .*; expected TOML"),
+        ("[[reading\n", r"readings.toml:1: found .*; expected TOML"),
     ],
 )
 def test_a_mistake_is_one_line(entry, text, message):

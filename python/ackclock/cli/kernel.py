@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from ackclock.cli import completion, options
 from ackclock.cli.command import FILE, Group
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 
 
 @click.group(cls=Group, no_args_is_help=True)
@@ -121,13 +121,7 @@ def parameters(settings: Sequence[str]) -> dict[str, Any]:
     parsed: dict[str, Any] = {}
     for text in settings:
         key, equals, value = text.partition("=")
-        error = InputError(f"--set: found {shown(text)}; expected KEY=VALUE, such as beta=0.7")
         if not (key and equals and value):
-            raise error
-        try:
-            parsed[key] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            parsed[key] = value
-        except (ValueError, RecursionError):
-            raise error from None
+            raise InputError(f"--set: found {shown(text)}; expected KEY=VALUE, such as beta=0.7")
+        parsed[key] = cli_values.value(value)
     return parsed

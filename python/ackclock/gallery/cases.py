@@ -19,7 +19,6 @@ changes (`interpretations`) comes between the case and the engine.
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from typing import Any
 from ackclock.errors import InputError, Problem
 from ackclock.gallery.interpretations import NONE, Interpretation
 from ackclock.input.fields import Loc, dotted, shown
-from ackclock.input.source import Source, source_text
+from ackclock.input.source import Source, read_toml, source_text
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
 from ackclock.scenario.scenario import checked
@@ -65,7 +64,7 @@ def contents(
     """
     common = _source(folder).toml()
     own = folder / f"{engine}.toml"
-    scale = merged(_table(own) if own.is_file() else {}, _table(folder / "quick.toml") if quick else {})
+    scale = merged(read_toml(own) if own.is_file() else {}, read_toml(folder / "quick.toml") if quick else {})
     every = list(_combinations(folder))
     for each, file in ((reading, "readings.toml"), (switched, "mechanisms.toml")):
         if unknown := [value for value in each.at if not any(value in values for values, _ in every)]:
@@ -100,7 +99,7 @@ def _combinations(folder: Path) -> Iterator[tuple[tuple[str, ...], Mapping[str, 
     if not path.exists():
         yield (ONLY,), {}
         return
-    for combination in itertools.product(*(_values(path, key, table) for key, table in _table(path).items())):
+    for combination in itertools.product(*(_values(path, key, table) for key, table in read_toml(path).items())):
         changes: dict[str, Any] = {}
         for _, change in combination:
             changes = merged(changes, change)
@@ -135,10 +134,3 @@ def _values(path: Path, dimension: str, table: Any) -> list[tuple[str, Mapping[s
     if not isinstance(table, Mapping) or not all(isinstance(change, Mapping) for change in table.values()):
         raise InputError(f"{path}: {dimension}: found something else; expected tables of keys to change")
     return list(table.items())
-
-
-def _table(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(source_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: found {error}; expected TOML") from None

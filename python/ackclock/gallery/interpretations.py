@@ -40,7 +40,6 @@ never count for its verdict: a switched run is not what the paper did.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +47,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.input.fields import shown
-from ackclock.input.source import source_text
+from ackclock.input.source import read_toml
 
 #: Files in an entry's folder: of readings, of ablations, and the table of what ablations gave at full scale.
 FILE, MECHANISMS, SWITCHED = "readings.toml", "mechanisms.toml", "switched.csv"
@@ -100,7 +99,7 @@ def read(folder: Path) -> Interpretations:
         Interpretation(description=table.pop("says"), **table)
         for table in tables_of(path, "reading", _KEYS, ("name", "says"), {"engines": list})
     ]
-    return Interpretations(every, _toml(path).get("engines"))
+    return Interpretations(every, read_toml(path).get("engines"))
 
 
 def tables_of(
@@ -110,7 +109,7 @@ def tables_of(
 
     `beside` are the keys that may stand beside them. Raises `InputError` for what is wrong.
     """
-    found = _toml(path)
+    found = read_toml(path)
     _check_keys(path, "", found, {**(beside or {}), key: list})
     tables = found.get(key, ())
     for number, table in enumerate(tables, 1):
@@ -119,13 +118,6 @@ def tables_of(
     if not names or len(set(names)) < len(names):
         raise InputError(f"{path}: {key}: found {shown(names)}; expected one table or more, of different names")
     return list(tables)
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(source_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: found {error}; expected TOML") from None
 
 
 def _check(path: Path, place: str, table: Any, keys: Mapping[str, type], needed: Sequence[str]) -> None:

@@ -34,10 +34,10 @@ def split(text: str) -> list[str]:
 
 def value(text: str) -> Any:
     """Parse a value as TOML: numbers, lists and tables. Any other text, such as `1Gbit`, is returned unchanged."""
-    import tomllib
+    from ackclock import _core
 
     try:
-        read = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        read = _core.toml_values(f"value = {text}")
+    except ValueError:
         return text
     return read["value"] if len(read) == 1 and isinstance(read["value"], (bool, int, float, str, list, dict)) else text

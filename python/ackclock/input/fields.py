@@ -189,7 +189,7 @@ def nearest(word: object, known: Collection[object]) -> str:
         return f"{either} (known: {listed})" if len(close) < len(names) <= FEW else either
     if len(names) <= MAX_LISTED:
         return f"one of {listed}" if len(names) > 1 else listed
-    some = difflib.get_close_matches(_lower(word), names, n=SUGGESTIONS, cutoff=0)
+    some = _alike(_lower(word), names, 0.0)
     return f"one of {len(names)}, such as {', '.join(map(shown, some))}"
 
 
@@ -205,15 +205,21 @@ def suggestions(word: object, names: Collection[str]) -> list[str]:
     shared = {name: sum(_is_in(part, name) for part in parts) for name in names}
     return (
         list(dict.fromkeys(meant))[:SUGGESTIONS]
-        or difflib.get_close_matches(text, names, n=1, cutoff=MISSPELT)
+        or _alike(text, names, MISSPELT)[:1]
         or sorted((name for name in names if shared[name]), key=lambda name: -shared[name])[:SUGGESTIONS]
-        or difflib.get_close_matches(text, names, n=1, cutoff=ALIKE)
+        or _alike(text, names, ALIKE)[:1]
     )
 
 
 def closest(word: object, names: Collection[str]) -> str | None:
     """The known word that may have been meant."""
     return next(iter(suggestions(word, names)), None)
+
+
+def _alike(text: str, names: Collection[str], cutoff: float) -> list[str]:
+    """Return the names that are most like a text in lower case."""
+    lowered = {name.lower(): name for name in names}
+    return [lowered[name] for name in difflib.get_close_matches(text, lowered, n=SUGGESTIONS, cutoff=cutoff)]
 
 
 def _lower(word: object) -> str:

@@ -204,6 +204,11 @@ def source_text(path: str | Path) -> str:
         ) from None
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file. Raises `ScenarioError`."""
+    return Source(named(path), source_text(path)).toml()
+
+
 def _bytes(path: Path) -> bytes:
     try:
         return _standard_input() if str(path) == "-" else files.read_bytes(path, LONGEST_FILE)
