@@ -71,7 +71,7 @@ PAGES = (
     "docs/concepts/dataset.md",
 )
 WALK = "CONTRIBUTING.md"
-BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
+BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)(?<=\n)```", re.DOTALL)
 SAVED = re.compile(r"[Ss]ave this\s+as `([\w.-]+)`")
 PRINTS = re.compile(r"<!-- prints: (.+) -->")
 WRITTEN = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)` ")
@@ -128,8 +128,8 @@ class Page:
         }
 
     def _block(self, found: re.Match[str]) -> str:
-        kind = found["kind"]
-        return f"```{kind}\n{self._fresh(found['before'], kind, found['body'])}\n```"
+        kind, body = found["kind"], found["body"].removesuffix("\n")
+        return f"```{kind}\n{self._fresh(found['before'], kind, body)}\n```"
 
     def _fresh(self, before: str, kind: str, body: str) -> str:
         printed, self._printed = self._printed, None

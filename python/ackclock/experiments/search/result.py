@@ -114,7 +114,10 @@ class SearchResult:
         return compared(here, there)
 
     def with_warnings(self) -> SearchResult:
-        """Return the answer with what may mislead: along a range at the best settings, else at all evaluated ones."""
+        """Return the answer with what may mislead: along a range at the best settings, else at all evaluated ones.
+
+        Of a setting that is rejected anyway only the plan is checked, which may be why.
+        """
         numbers: Sequence[int] = sorted(self.verdicts)[:MAX_CHECKED]
         if any(vary.ordered for vary in self.question.varied):
             best = [] if self.best is None else [self.best]
@@ -124,7 +127,7 @@ class SearchResult:
                 self.question.described(number),
                 self.question.point(number).plan,
                 self.question.engine,
-                self.runs[number],
+                self.runs[number] if self.best is None or self.verdicts[number].holds else (),
             )
             for number in numbers
         )
