@@ -16,8 +16,7 @@ from ackclock.dataset.tables import CLOCK_GAPS, DISK_OPERATIONS, DISK_TARGETS
 from ackclock.doctor import settings
 from ackclock.doctor.clock_gaps import Stalls
 from ackclock.doctor.disk import Disk
-from ackclock.doctor.finding import Finding
-from ackclock.doctor.settings import Settings
+from ackclock.doctor.settings import Finding, Settings
 
 if TYPE_CHECKING:
     from ackclock.doctor.network import Network

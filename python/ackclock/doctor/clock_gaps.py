@@ -17,7 +17,7 @@ from ackclock import _core
 from ackclock.capture import clock
 from ackclock.dataset import folders
 from ackclock.dataset.tables import CLOCK_GAPS, Column
-from ackclock.doctor.finding import Finding
+from ackclock.doctor.settings import Finding
 from ackclock.errors import AckclockError
 from ackclock.figures import numbers
 from ackclock.system.files import check_name

@@ -23,7 +23,7 @@ from typing import Any
 import polars as pl
 
 from ackclock.dataset.tables import DISK_OPERATIONS, Column
-from ackclock.doctor.finding import Finding
+from ackclock.doctor.settings import Finding
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.system.files import readable

@@ -1,4 +1,4 @@
-"""Settings of this host that limit transfers: TCP's sysctls, queues and offloads of its interfaces."""
+"""Settings of this host that limit transfers: TCP's sysctls, queues and offloads of its interfaces; what a finding is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.doctor.finding import Finding
 from ackclock.figures import numbers
 
 #: Folders of the kernel's settings.
@@ -51,6 +50,27 @@ LONG_S = 0.1
 
 #: Rate that is taken where the kernel tells none, in bit/s.
 DEFAULT_BPS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence with its evidence and advice; `bad` if it limits transfers or captures."""
+
+    part: str
+    sentence: str
+    evidence: Mapping[str, Any]
+    next: str = ""
+    bad: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "part": self.part,
+            "bad": self.bad,
+            "sentence": self.sentence,
+            "evidence": dict(self.evidence),
+            "next": self.next,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.dataset import Dataset
-from ackclock.doctor.finding import Finding
 from ackclock.doctor.network import files, findings
 from ackclock.doctor.network.endpoints import Endpoint
 from ackclock.doctor.network.test_matrix import MEMORY, Cell, CellResult, TestPlan
+from ackclock.doctor.settings import Finding
 
 __all__ = ["Asked", "Cell", "Network"]
 

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ackclock.doctor.disk import OF_FREE
-from ackclock.doctor.finding import Finding
 from ackclock.doctor.network.endpoints import THIS, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, LOCAL, MEMORY, REMOTE, TO, Cell, CellResult, TestPlan
+from ackclock.doctor.settings import Finding
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.hosts.agent import Agent

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ackclock.doctor.finding import Finding
 from ackclock.doctor.network.endpoints import THIS, Endpoint
 from ackclock.doctor.network.test_matrix import FROM, TO, CellResult
-from ackclock.doctor.settings import SWITCHES
+from ackclock.doctor.settings import SWITCHES, Finding
 from ackclock.figures import numbers
 
 #: From such a share of the time on, a limit is worth a word; from such a one, it is what holds transfers back.
