@@ -1,4 +1,4 @@
-"""Settings of this host that limit transfers: TCP's sysctls, queues and offloads of its interfaces; what a finding is."""
+"""Settings of this host that limit transfers: sysctls of TCP, queues and offloads of interfaces; what a finding is."""
 
 from __future__ import annotations
 
