@@ -222,3 +222,26 @@ def test_a_comparison_of_engines_has_the_warnings_of_its_plan(tmp_path):
 def test_who_starves_is_a_warning(rows, expected):
     sentence = guards.starvation(rows)
     assert (sentence is None) if expected is None else sentence.startswith(expected)
+
+
+MIXED = """
+[[flows]]
+count = 2
+congestion = "bbr"
+start = { jitter = "500ms" }
+"""
+
+
+@pytest.mark.parametrize(("discipline", "starves"), [("pfifo", True), ("fq_codel", False)])
+def test_a_run_names_who_starves(discipline, starves, tmp_path):
+    """Two BBR flows leave six CUBIC flows next to nothing of a drop-tail queue; fq_codel isolates them."""
+    limit = ', limit = "1bdp"' if discipline == "pfifo" else ""
+    keys = ("duration=20s", "warmup=5s", "network.rate=50Mbit", "network.rtt=30ms", "flows[0].count=6")
+    given = [*keys, f'network.queue={{ discipline = "{discipline}"{limit} }}']
+    (tmp_path / "mixed.toml").write_text(SHARED + MIXED)
+    options = [word for key in given for word in ("--set", key)]
+    place = ("--out", str(tmp_path / "out"), "--json", "--no-report")
+    done = CliRunner().invoke(application, ["run", str(tmp_path / "mixed.toml"), *options, *place])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["warnings"]
+    assert [" of cubic got " in sentence for sentence in found] == [True] * starves

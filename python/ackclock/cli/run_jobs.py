@@ -72,12 +72,12 @@ class Job:
         """The progress bar's title."""
         return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
 
-    def warnings(self, rows: Sequence[Mapping[str, Any]] = ()) -> list[str]:
-        """Return why the result may mislead, in sentences; `rows` are the metrics of its runs, if they were made."""
+    def warnings(self, rows: Sequence[Mapping[str, Any]], starved: Sequence[str]) -> list[str]:
+        """Return why the result may mislead: by the metrics of its runs (`rows`), and in sentences on who starves."""
         from ackclock.experiments import guards
 
         setting = guards.Setting("", self.plan, self.engine, rows)
-        return guards.warnings([setting], perturbed=self.options.perturb)
+        return guards.warnings([setting], perturbed=self.options.perturb, starved=starved)
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Run the plan and write the folder, completely or not at all; return the dataset."""

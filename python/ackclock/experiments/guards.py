@@ -87,18 +87,20 @@ class Setting(NamedTuple):
     rows: Sequence[Row] = ()
 
 
-def warnings(settings: Iterable[Setting], *, perturbed: bool = False) -> list[str]:
+def warnings(settings: Iterable[Setting], *, perturbed: bool = False, starved: Sequence[str] = ()) -> list[str]:
     """Return the warnings about an experiment, each once, with the setting if it is not all of them.
 
-    Perturbed runs, if they were made, find phase effects.
+    Perturbed runs, if they were made, find phase effects; `starved` are sentences that name who starves, if the runs
+    themselves are there and not only their metrics.
     """
     every = list(settings)
-    merged: list[str] = []
+    merged = list(starved)
     for guard in PLAN_GUARDS:
         if not (perturbed and guard is phase_doubt):
             merged += _merged([(each.name, guard(each.plan, each.engine)) for each in every])
     for check in RESULT_GUARDS:
-        merged += _merged([(each.name, check(each.rows)) for each in every])
+        if not (starved and check is starvation):
+            merged += _merged([(each.name, check(each.rows)) for each in every])
     return merged
 
 
