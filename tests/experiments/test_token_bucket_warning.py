@@ -47,5 +47,6 @@ def test_run_prints_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policed.toml").write_text(POLICED)
     done = CliRunner().invoke(application, ["run", "policed.toml", "--seed", "1", "--no-report"])
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Warning")]
-    assert line.startswith("Warning: The tbf of bottleneck has room for fewer than three packets")
+    lines = [line for line in done.stdout.splitlines() if line.startswith("Warning: The tbf of bottleneck")]
+    assert len(lines) == 1
+    assert "has room for fewer than three packets" in lines[0]
