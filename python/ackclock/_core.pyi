@@ -183,7 +183,7 @@ def toml_values(text: str) -> dict[str, Any]:
     """Return the values of a TOML text, as `tomllib` does, in a fraction of its time.
 
     Raises:
-        ValueError: the text is not TOML, or has a date or time.
+        ValueError: the text is not TOML.
     """
 
 @final

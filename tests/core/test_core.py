@@ -213,7 +213,14 @@ def test_the_values_of_all_cards_are_what_python_reads() -> None:
         assert json.dumps(_core.toml_values(text)) == json.dumps(tomllib.loads(text))
 
 
-@pytest.mark.parametrize("text", ["a = 1\nb = ", "a = 1979-05-27", "a = 1\na = 2", "a = 9223372036854775808"])
+@pytest.mark.parametrize(
+    "text", ["1979-05-27", "07:32:00.5", "1979-05-27T07:32:00", "1979-05-27 07:32:00Z", "1979-05-27T00:32:00.999-07:00"]
+)
+def test_dates_and_times_are_what_python_reads(text: str) -> None:
+    assert _core.toml_values(f"a = {text}") == tomllib.loads(f"a = {text}")
+
+
+@pytest.mark.parametrize("text", ["a = 1\nb = ", "a = 1979-13-27", "a = 1\na = 2", "a = 9223372036854775808"])
 def test_missing_values_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="\\S"):
         _core.toml_values(text)
