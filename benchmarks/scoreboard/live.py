@@ -1,18 +1,22 @@
 """Verdicts of `ackclock doctor` on captures of live kernels whose causes were imposed.
 
-    python benchmarks/scoreboard/live.py FOLDER [--wrong]
+    python benchmarks/scoreboard/live.py FOLDER [--wrong] [--skip PACKETS]
 
 `FOLDER` has captures and a `truth.json`: by the name of a scenario its `verdict`, what is right as well (`also`,
 `also_at` by vantage point), the `files` by vantage point, what was lost (`seen`), and what is `known` of the path:
 `rate_mbit` of IP packets, `limiter` and `depth_bytes` of its bucket. Losses count as exact if the captured data was
 lost as often as the path dropped it, joins of both ends also if neither capture is said to have missed anything; a rate
-is right within 5 %, a depth within 10 %. `--wrong` lists the captures whose verdict is not right.
+is right within 5 %, a depth within 10 %. `--wrong` lists the captures whose verdict is not right. `--skip` leaves out
+the first packets of each, and compares verdicts only.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import lzma
+import struct
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,24 +39,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--wrong", action="store_true", help="list the captures whose verdict is not right")
+    parser.add_argument("--skip", type=int, default=0, metavar="PACKETS", help="leave out the first packets")
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     for name, truth in json.loads((given.folder / "truth.json").read_text("utf-8")).items():
-        if truth.get("capture_lost") is None:
+        if truth.get("capture_lost") is None and not given.skip:
             counts[f"join {_join_outcome(given.folder, truth)}"] += 1
         for vantage, file in truth["files"].items():
-            analysis = capture.read([given.folder / file]).analysis
+            analysis = _analysed(given.folder / file, given.skip)
+            if analysis is None:
+                continue
             verdict = diagnose(analysis).verdict.name.lower()
             outcome = _outcome(verdict, vantage, truth)
             counts[f"verdict {outcome}"] += 1
             if given.wrong and outcome != "right":
                 print(f"{name} {vantage}: {verdict}; expected {truth['verdict']}")
+            if given.skip:
+                continue
             if truth.get("capture_lost") is None:
                 counts[f"losses {_losses_outcome(analysis, truth)}"] += 1
             for quantity, is_right in _of_path(analysis["path"], truth.get("known") or {}):
                 counts[f"{quantity} {'right' if is_right else 'wrong'}"] += 1
     for what, count in sorted(counts.items()):
         print(f"{what:24} {count:5}")
+
+
+def _analysed(path: Path, skipped: int) -> Mapping[str, Any] | None:
+    """Return the analysis of a capture (pcap, in xz) without its first packets; None if it has no more."""
+    if not skipped:
+        return capture.read([path]).analysis
+    content, place = lzma.decompress(path.read_bytes()), 24
+    for _ in range(skipped):
+        if place >= len(content):
+            return None
+        (kept,) = struct.unpack_from("<I", content, place + 8)
+        place += 16 + kept
+    with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+        file.write(content[:24] + content[place:])
+        file.flush()
+        return capture.read([Path(file.name)]).analysis
 
 
 def _outcome(verdict: str, vantage: str, truth: Mapping[str, Any]) -> str:
