@@ -197,6 +197,14 @@ def test_fair_shares_make_no_warning(fair: ac.Dataset) -> None:
     assert all(metrics.value(view, "min_share") > 0.8 for view in metrics.runs(fair))
 
 
+def test_a_share_is_of_what_a_token_bucket_lets_through() -> None:
+    text = (
+        MIX.partition("[[flows]]")[0].replace("DISCIPLINE", "tbf").replace(" LIMIT", ', rate = "3Mbit", limit = "60KB"')
+    )
+    data = ac.run(ac.loads(text + '[[flows]]\ncongestion = "reno"\n').plan())
+    assert all(metrics.value(view, "min_share") > 0.9 for view in metrics.runs(data))
+
+
 def test_slow_applications_and_small_windows_are_no_starvation() -> None:
     text = MIX.partition("[[traffic]]")[0].replace("DISCIPLINE", "fq_codel").replace(" LIMIT", "")
     slow = text.replace('congestion = "bbr"', 'congestion = "bbr"\napplication_rate = "100kbit"')

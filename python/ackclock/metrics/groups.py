@@ -199,7 +199,8 @@ def _capacities_bps(view: RunView, carried_bps: Mapping[int, float]) -> dict[int
 
     All of its rate where the link was not counted.
     """
-    rates = {link: float(about.rate_bps) for link, about in enumerate(view.plan.links) if about.rate_bps}
+    known = ((link, view.plan.capacity_bps(link)) for link in range(len(view.plan.links)))
+    rates = {link: rate_bps for link, rate_bps in known if rate_bps}
     rows = view.rows("links")
     for link, departed_bytes in zip(rows["link"].tolist(), rows["departed_bytes"].tolist(), strict=True):
         if link in rates and not math.isnan(departed_bytes):
