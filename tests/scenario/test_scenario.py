@@ -47,6 +47,11 @@ def test_the_good_one_is_good():
 
 MISTAKES = {
     "unknown key": ("rtt = ", "rttt = ", 'x.toml:8: network.rttt: found an unknown key; expected "rtt"'),
+    "a name for all": (
+        'congestion = "cubic"',
+        'name = "*"',
+        'x.toml:13: flows[0].name: found "*"; expected another name: in metrics [*] means all flows',
+    ),
     "wrong unit": ('"20ms"', '"20Mbit"', 'x.toml:8: network.rtt: found "20Mbit"; expected a time such as 20ms'),
     "mbps": (
         '"10Mbit"',

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic_core import core_schema
 
 from ackclock import algorithms
 from ackclock.input import units
 from ackclock.input.distributions import Period
-from ackclock.input.fields import PlannedTable, Quantity, Spread, Spreadable, Table, fault_at, faults
+from ackclock.input.fields import PlannedTable, Quantity, Spread, Spreadable, Table, fault, fault_at, faults
 from ackclock.scenario.keys import DEFAULT_STACK, MOMENT, RATE, TRANSFER, Congestion, Moment, Name, Rate, Request, Tcp
 from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed
 
@@ -52,10 +52,16 @@ class SlowReader(Table):
         }
 
 
+def _no_wildcard(name: str) -> str:
+    if name == "*":
+        raise fault('"*"', "another name: in metrics [*] means all flows")
+    return name
+
+
 class Sending(Placed):
     """A group that sends something."""
 
-    name: Name | None = Field(
+    name: Annotated[Name, AfterValidator(_no_wildcard)] | None = Field(
         None, description="name of the group; absent: its congestion control, and the kind of its traffic"
     )
     stop: Moment | None = Field(
