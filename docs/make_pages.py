@@ -398,11 +398,11 @@ def toml_value(value: object) -> str:
 def write_configuration(specs: list[AlgorithmSpec]) -> None:
     """mkdocs.yml with a page per algorithm in the navigation."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    lines = ["  - Algorithms:", "      - algorithms/index.md"]
+    lines = ["      - Algorithms:", "          - algorithms/index.md"]
     for family, title in FAMILY_TITLES.items():
-        lines.append(f"      - {title}:")
-        lines += [f"          - {spec.name}: {page_path(spec)}" for spec in specs if spec.family == family]
-    text = text.replace("  - Algorithms: algorithms/index.md", "\n".join(lines))
+        lines.append(f"          - {title}:")
+        lines += [f"              - {spec.name}: {page_path(spec)}" for spec in specs if spec.family == family]
+    text = text.replace("      - Algorithms: algorithms/index.md", "\n".join(lines))
     (ROOT / CONFIGURATION).write_text(text, encoding="utf-8")
 
 
