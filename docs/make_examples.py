@@ -72,7 +72,7 @@ PAGES = (
 )
 WALK = "CONTRIBUTING.md"
 BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)(?<=\n)```", re.DOTALL)
-SAVED = re.compile(r"[Ss]ave this\s+as `([\w.-]+)`")
+SAVED = re.compile(r"[Ss]ave\s+this\s+as `([\w.-]+)`")
 PRINTS = re.compile(r"<!-- prints: (.+) -->")
 WRITTEN = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)` ")
 CONTINUED = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)(?:\n(.*))?", re.DOTALL)

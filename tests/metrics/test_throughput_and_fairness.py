@@ -66,6 +66,7 @@ def test_several_bottlenecks_add_up() -> None:
     ("more", "expected"),
     [
         ({}, 0.75),  # neither is full: the one used most, of 13.3 Mb/s
+        ({"dropped_p": [None, None]}, 20 / (30 + 40 / 3)),  # nobody counted
         ({"dropped_p": [0, 3]}, 10 / 30),  # only the right one lost packets
         ({"marked_p": [2, 3]}, 20 / (30 + 40 / 3)),
         ({"lost_p": [2, 0]}, 0.75),
@@ -74,7 +75,7 @@ def test_several_bottlenecks_add_up() -> None:
 def test_only_links_that_limited_flows_are_the_bottleneck(more: dict, expected: float) -> None:
     """10 Mb/s over a link of 13.3 Mb/s, and over one of 30 Mb/s."""
     two = {"link": [0, 1], "name": ["left", "right"], "bottleneck": [True, True], "rate_bps": [4e7 / 3, 3e7]}
-    two |= {"departed_bytes": [18_750_000, 18_750_000], **more}
+    two |= {"departed_bytes": [18_750_000, 18_750_000], "dropped_p": [0, 0], **more}
     plan = {**synthetic.plan(rate_bps=1e7, duration_s=15), "links": [{}, {}]}
     assert metrics.value(view({"flows": synthetic.flows(1), "links": two}, plan), "utilisation") == pytest.approx(
         expected

@@ -379,7 +379,7 @@ class RunView:
         links = Rows(self._pieces("links"), Choice(("bottleneck",), _is_bottleneck), *ORDERS["links"])
         numbers = [int(number) for number in links["link"]]
         departed_bytes, *refused = (links[column] for column in columns)
-        if len(numbers) < 2 or np.isnan(departed_bytes).any():
+        if len(numbers) < 2 or np.isnan(departed_bytes).any() or np.isnan(refused[0]).any():
             return numbers or self.plan.bottlenecks
         counted_s = self.run_end_s - float(self.plan.warmup_s)
         carried = np.divide(8 * departed_bytes, self.capacities_bps(links) * counted_s)

@@ -18,7 +18,7 @@ from ackclock.experiments.sweep import designs
 from ackclock.experiments.sweep.designs import Shard
 from ackclock.experiments.sweep.runs import Runs
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, full_name, groups, main
+from ackclock.metrics import JAIN_OF_ALL, METRICS, full_name, groups, main
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded, Point
@@ -110,7 +110,7 @@ def perturbed(order: SweepSpec) -> SweepSpec:
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
     """Metrics by name, all of them for None. Raises `InputError` for one that there is not, and for none at all."""
-    found = {name: full_name(name) for name in (METRICS if names is None else names)}
+    found = {name: full_name(name) for name in ((*METRICS, JAIN_OF_ALL) if names is None else names)}
     if not found:
         raise InputError("metrics: found none; expected one or more, or nothing for all of them")
     if unknown := [name for name, known in found.items() if known is None]:
