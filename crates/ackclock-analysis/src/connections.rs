@@ -118,7 +118,8 @@ impl Connections {
             self.gap.on_connection(connection.last_ns);
             connection.take(segment, now_ns, &self.gap, output);
             self.gap.update_waiting(waited, connection.waits());
-            self.data_directions = self.data_directions + connection.data_directions() - data_directions;
+            self.data_directions =
+                self.data_directions + connection.data_directions() - data_directions;
             self.idle_states[slot as usize] = IdleState {
                 last_ns: now_ns,
                 closed: connection.closed(),
