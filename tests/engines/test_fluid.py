@@ -99,7 +99,7 @@ def test_samples_and_totals_are_one_run(data):
 def test_every_metric_that_the_tables_allow_exists(data):
     (run,) = data.metrics()["runs"]
     found = run["metrics"]
-    known = ("utilisation", "jain", "rtt_mean_s", "queue_delay_p95_s", "queue_empty_share", "loss_rate")
+    known = ("utilisation", "jain[*]", "rtt_mean_s", "queue_delay_p95_s", "queue_empty_share", "loss_rate")
     assert all(found[name] is not None for name in known)
     assert found["congestion_epochs"] > 5
     assert 0.3 <= found["synchronisation"] <= 1
@@ -113,7 +113,7 @@ def test_without_samples_the_totals_are_the_same(data):
     assert_frame_equal(bare.flows, data.flows)
     assert bare.flow_samples.height == bare.queue_samples.height == 0
     (one,), (other,) = bare.metrics()["runs"], data.metrics()["runs"]
-    for name in ("utilisation", "jain", "queue_delay_mean_s", "synchronisation", "losses_per_epoch"):
+    for name in ("utilisation", "jain[*]", "queue_delay_mean_s", "synchronisation", "losses_per_epoch"):
         assert one["metrics"][name] == other["metrics"][name]
     assert one["metrics"]["rtt_mean_s"] == pytest.approx(other["metrics"]["rtt_mean_s"], rel=0.01)
     assert one["metrics"]["cwnd_mean"] == pytest.approx(other["metrics"]["cwnd_mean"], rel=0.01)

@@ -148,7 +148,7 @@ def test_unsupported_features_are_reported_before_a_run(fake, plan):
 
 
 def test_an_unknown_engine():
-    with pytest.raises(InputError, match='engine: found "flud"; expected one of "packet"'):
+    with pytest.raises(InputError, match='engine: found "flud"; expected "fluid"'):
         engines.engine("flud")
 
 
