@@ -13,26 +13,22 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.experiments import guards
 
-LINE = """
-duration = "20s"
-warmup = "5s"
-[network]
-topology = "dumbbell"
-rate = "{rate}"
-rtt = "40ms"
-queue = {{ discipline = "{queue}", limit = "{limit}" }}
-[[flows]]
-count = {count}
-congestion = "{control}"
-[fluid]
-synchronisation = "{synchronisation}"
-"""
+
+def line(rate: str, queue: str, limit: str, count: object, control: str, synchronisation: str) -> str:
+    """Return a scenario of like flows over one bottleneck."""
+    parts = (
+        'duration = "20s"\nwarmup = "5s"',
+        dumbbell(rate, "40ms", limit, queue),
+        f'[[flows]]\ncount = {count}\ncongestion = "{control}"',
+        f'[fluid]\nsynchronisation = "{synchronisation}"\n',
+    )
+    return "\n".join(parts)
 
 
 def doubt(engine: str = "fluid", **changed: object) -> str | None:
     usual = {"rate": "200Mbit", "queue": "pfifo", "limit": "0.5bdp", "count": 20, "control": "cubic"}
     usual["synchronisation"] = "normal"
-    return guards.model_doubt(ac.loads(LINE.format(**(usual | changed))).plan(), engine)
+    return guards.model_doubt(ac.loads(line(**(usual | changed))).plan(), engine)
 
 
 @pytest.mark.parametrize("limit", ["0.3bdp", "0.5bdp", "0.7bdp"])
