@@ -52,7 +52,7 @@ def test_all_constraints_must_be_met_and_a_single_failure_decides():
 
 
 def test_a_missing_metric_is_reported():
-    with pytest.raises(InputError, match="jain: found runs without it"):
+    with pytest.raises(InputError, match="jain: found no two flows that are alike"):
         verdicts([NEED], {"jain": [0.4, None]}, 0.05)
 
 

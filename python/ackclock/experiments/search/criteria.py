@@ -11,7 +11,7 @@ from functools import partial
 from ackclock.errors import InputError
 from ackclock.input import units
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, Metric, full_name, groups
+from ackclock.metrics import METRICS, Metric, fairness, full_name, groups
 from ackclock.metrics.metric import OF_GROUP
 
 #: Syntax of a constraint, for messages.
@@ -96,6 +96,14 @@ def named(name: str, option: str) -> str:
     if found is None:
         raise InputError(f"{option}: found {shown(name)}; expected {_expected(name, scalars)}")
     return found
+
+
+def lacking(metric: str) -> InputError:
+    """Return the error of a search by a metric that the runs do not have."""
+    if metric in {each.name for each in fairness.METRICS}:
+        return InputError(f"{metric}: found no two flows that are alike; expected some, or {metric}[*], of all flows")
+    label = METRICS[metric].label.lower()
+    return InputError(f"{metric}: found runs without it; expected a scenario that has a {label}")
 
 
 def _expected(name: str, scalars: list[str]) -> str:

@@ -20,9 +20,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ackclock.errors import InputError
-from ackclock.experiments.search.criteria import Constraint
-from ackclock.metrics import METRICS
+from ackclock.experiments.search.criteria import Constraint, lacking
 from ackclock.metrics.summary import student_tail
 
 #: The risk that an answer is wrong.
@@ -92,6 +90,5 @@ def chance(margins: Sequence[float]) -> float:
 def _measured(need: Constraint, values: Sequence[float | None]) -> list[float]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        label = METRICS[need.metric].label.lower()
-        raise InputError(f"{need.metric}: found runs without it; expected a scenario that has a {label}")
+        raise lacking(need.metric)
     return known
