@@ -3,7 +3,7 @@
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.criteria import lacking, parse_constraint, parse_objective
+from ackclock.experiments.search.criteria import missing_metric, parse_constraint, parse_objective
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_a_goal_has_a_direction():
 
 def test_fairness_without_like_flows_names_the_metric_of_all_flows():
     text = "max_min_fairness: found no two flows that are alike; expected some, or max_min_fairness[*], of all flows"
-    assert str(lacking("max_min_fairness")) == text
-    assert "expected a scenario that has a mean completion time" in str(lacking("fct_mean_s"))
+    assert str(missing_metric("max_min_fairness")) == text
+    assert "expected a scenario that has a mean completion time" in str(missing_metric("fct_mean_s"))

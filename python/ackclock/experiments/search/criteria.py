@@ -98,7 +98,7 @@ def named(name: str, option: str) -> str:
     return found
 
 
-def lacking(metric: str) -> InputError:
+def missing_metric(metric: str) -> InputError:
     """Return the error of a search by a metric that the runs do not have."""
     if metric in {each.name for each in fairness.METRICS}:
         return InputError(f"{metric}: found no two flows that are alike; expected some, or {metric}[*], of all flows")

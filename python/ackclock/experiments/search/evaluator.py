@@ -11,7 +11,7 @@ from ackclock import engines, metrics
 from ackclock.errors import UnsupportedError
 from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.executors import Executor
-from ackclock.experiments.search.criteria import lacking
+from ackclock.experiments.search.criteria import missing_metric
 from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, verdicts
 from ackclock.experiments.search.spec import Question
 from ackclock.metrics.metric import Value
@@ -82,7 +82,7 @@ class Evaluator:
         self.done += len(rows)
         for goal in self.question.objectives:
             if rows and all(row[goal.metric] is None for row in rows):
-                raise lacking(goal.metric)
+                raise missing_metric(goal.metric)
         return rows
 
     def _exact(self, number: int) -> bool:

@@ -20,7 +20,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ackclock.experiments.search.criteria import Constraint, lacking
+from ackclock.experiments.search.criteria import Constraint, missing_metric
 from ackclock.metrics.summary import student_tail
 
 #: The risk that an answer is wrong.
@@ -90,5 +90,5 @@ def chance(margins: Sequence[float]) -> float:
 def _measured(need: Constraint, values: Sequence[float | None]) -> list[float]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        raise lacking(need.metric)
+        raise missing_metric(need.metric)
     return known
