@@ -174,7 +174,7 @@ def test_udp_is_in_the_figure_and_in_the_table() -> None:
     assert last["flow 1 udp"] == pytest.approx(2.0)
     assert last["all flows"] == pytest.approx(8.0), "of TCP"
     read = body(page)
-    assert "One flow shared down (one link of 2 that limited flows) with one UDP flow" in read
+    assert "One flow shared up and down (two links of 2 that limited flows) with one UDP flow" in read
     assert re.search(r"0 cubic 100 ms 0 s 8\.00 Mb/s 100 % 1\.0 % – 1 udp 100 ms 2\.00 s 2\.00 Mb/s – – –", read)
 
 
