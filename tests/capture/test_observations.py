@@ -110,4 +110,13 @@ def test_a_few_packets_are_no_evidence():
 def test_reneging_and_l4s_have_a_sentence():
     assert "SACK reneging" in sentences(flow(sack_reneged=3))[0]
     l4s = {"ce_packets": 0, "ect1_packets": 9, "ece_packets": None, "cwr_packets": None}
-    assert sentences(flow(ecn=l4s)) == ["9 packets carried ECT(1) (L4S). None was marked."]
+    assert sentences(flow(ecn=l4s)) == ["Nine packets carried ECT(1) (L4S). None was marked."]
+
+
+def test_one_packet_is_spoken_of_in_the_singular():
+    (exchanged,) = sentences(flow(keep_alives={"probes": 1, "unanswered": 0}))
+    assert exchanged.startswith("One keep-alive was exchanged")
+    l4s = {"ce_packets": 1, "ect1_packets": 1, "ece_packets": 1, "cwr_packets": 1}
+    (marked,) = sentences(flow(ecn=l4s))
+    assert marked.startswith("One packet was CE-marked instead of dropped (ECN): one acknowledgement echoed it")
+    assert sentences(flow(sack_reneged=1))[0].startswith("One segment was retransmitted")

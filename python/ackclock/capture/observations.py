@@ -10,6 +10,7 @@ from typing import Any
 
 from ackclock.capture.findings import OF_LOSSES, Cause, Finding
 from ackclock.figures import numbers
+from ackclock.figures.summary_text import counted
 
 Flows = Sequence[Mapping[str, Any]]
 
@@ -71,13 +72,13 @@ def _ecn(flows: Flows) -> Iterable[Finding]:
     counts = {key: sum(flow["ecn"][key] or 0 for flow in flows) for key in ("ce_packets", "ece_packets", "cwr_packets")}
     l4s = sum(flow["ecn"]["ect1_packets"] for flow in flows)
     evidence = {**counts, "ect1_packets": l4s}
-    low_latency = f" {l4s:,} packets carried ECT(1) (L4S)." if l4s else ""
+    low_latency = f" {counted(l4s, 'packet').capitalize()} carried ECT(1) (L4S)." if l4s else ""
     if counts["ce_packets"] or counts["ece_packets"]:
-        marked = (
-            f"{counts['ce_packets']:,} packets were CE-marked" if counts["ce_packets"] else "Packets were CE-marked"
-        )
+        marks = counts["ce_packets"]
+        marked = f"{counted(marks, 'packet').capitalize()} {_was(marks)}" if marks else "Packets were"
+        echoes = counted(counts["ece_packets"], "acknowledgement")
         sentence = (
-            f"{marked} instead of dropped (ECN): {counts['ece_packets']:,} acknowledgements echoed it (ECE), and the "
+            f"{marked} CE-marked instead of dropped (ECN): {echoes} echoed it (ECE), and the "
             f"sender reduced its window {_times(counts['cwr_packets'])} (CWR).{low_latency}"
         )
         then = "An AQM on the path signals congestion: look for what fills its link."
@@ -196,10 +197,16 @@ def _reneging(flows: Flows) -> Iterable[Finding]:
     """Return the finding of receivers that discarded data which they had acknowledged selectively (RFC 2018)."""
     reneged = sum(flow["sack_reneged"] for flow in flows)
     if reneged:
-        those = "One segment was" if reneged == 1 else f"{reneged:,} segments were"
-        sentence = f"{those} retransmitted after the receiver had acknowledged and then discarded them (SACK reneging)."
+        sentence = (
+            f"{counted(reneged, 'segment').capitalize()} {_was(reneged)} retransmitted after the receiver had "
+            f"acknowledged and then discarded {'it' if reneged == 1 else 'them'} (SACK reneging)."
+        )
         then = "The receiver runs out of memory: raise net.ipv4.tcp_mem and tcp_rmem, or see why it reads slowly."
         yield Finding(Cause.RECEIVER, sentence, {"sack_reneged": reneged}, next=then, shown=("sequence",))
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _keep_alives(flows: Flows) -> Iterable[Finding]:
@@ -214,5 +221,8 @@ def _keep_alives(flows: Flows) -> Iterable[Finding]:
         )
         yield Finding(Cause.NETWORK, sentence, evidence, next=then)
     elif probes:
-        sentence = f"{probes:,} keep-alives were exchanged: the connection was open, and had nothing to send."
+        sentence = (
+            f"{counted(probes, 'keep-alive').capitalize()} {_was(probes)} exchanged: the connection was open, and had "
+            "nothing to send."
+        )
         yield Finding(Cause.APPLICATION, sentence, evidence)
