@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ackclock.capture import icmp
 from ackclock.capture.findings import (
     LIMITS,
     STALLS,
@@ -120,7 +119,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         return _without_round_trips(analysis, no_data(analysis))
     if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
         return _without_round_trips(analysis, too_little_data(total_s))
-    bloat, unanswered = _bloat(flows), list(icmp.failed_handshakes(analysis["flows"]))
+    bloat, unanswered = _bloat(flows), list(failed_handshakes(analysis["flows"]))
     causes = {**STALLS, **({"handshake": unanswered[0].cause} if unanswered else {})}
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
     spent_s += [(causes.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
@@ -166,7 +165,7 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
     If they tell nothing, `reason` says why it is undecided.
     """
     refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
-    refused += icmp.failed_handshakes(analysis["flows"])
+    refused += failed_handshakes(analysis["flows"])
     timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
     flows = analysis["flows"]
     findings = [*refused, *long, *_of_mtu(flows), *observations(flows), *of_losses(flows), *of_capture(analysis)]
@@ -182,7 +181,7 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
 
 def _of_mtu(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return the finding of a path's MTU: as a router reported it, else as the sizes of lost segments show."""
-    reported = list(icmp.of_mtu(flows))
+    reported = list(of_mtu(flows))
     return reported or of_sizes(flows)
 
 
@@ -332,3 +331,84 @@ def _verdict(costs: Mapping[Cause, float], capture_loss: float | None, unknown_l
     if blamed:
         return max(blamed, key=lambda cause: blamed[cause])
     return Cause.UNDECIDED if unknown_link > full_speed else Cause.NOTHING
+
+
+#: Kind of an error → its cause, what it means for a connection that was not answered, and what to do next.
+UNREACHABLE: Mapping[str, tuple[Cause, str, str]] = {
+    "port_unreachable": (
+        Cause.HOST,
+        "refused: the port is unreachable",
+        "See whether a server listens on that port, and whether a firewall rejects the connection.",
+    ),
+    "protocol_unreachable": (Cause.HOST, "refused: the host does not speak TCP", "See whether the address is right."),
+    "prohibited": (
+        Cause.NETWORK,
+        "rejected by a firewall: communication is prohibited",
+        "Look at the firewall's rules for this port and address.",
+    ),
+    "host_unreachable": (
+        Cause.NETWORK,
+        "not possible: the host is unreachable",
+        "See whether the host is up, and whether its router reaches it (ARP, neighbour discovery).",
+    ),
+    "network_unreachable": (
+        Cause.NETWORK,
+        "not possible: the network is unreachable",
+        "Look at the routes to the server's network.",
+    ),
+    "time_exceeded": (
+        Cause.NETWORK,
+        "not possible: the hop limit was exceeded in transit",
+        "Look for a loop of routes (traceroute).",
+    ),
+}
+
+
+def of_mtu(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of a path MTU that a router reported, and to which large segments were lost."""
+    lossy = [flow for flow in flows if flow["segments_lost"] or any(flow["retransmissions"].values())]
+    reports = [report for flow in lossy for report in _reports(flow, "too_big")]
+    if not reports:
+        return
+    errors, routers = sum(report["errors"] for report in reports), _reporters(reports)
+    sizes = [flow["too_large_bytes"] for flow in lossy if _reports(flow, "too_big") and flow["too_large_bytes"]]
+    mtus = [report["mtu"] for report in reports if report["mtu"] is not None]
+    mtu = f"The path's MTU is {min(mtus):,} bytes" if mtus else "Packets exceed the path's MTU"
+    reported = f"{errors:,} packet{'s' * (errors > 1)} as too large"
+    sentence = f"{mtu}: {', '.join(routers)} reported {reported}"
+    evidence: dict[str, Any] = {"mtu_bytes": min(mtus, default=None), "routers": routers, "icmp_errors": errors}
+    if sizes:
+        sentence += f", and segments of {min(sizes):,} bytes were retransmitted and never arrived: an MTU black hole."
+        then = "See why the sender ignores ICMP (a firewall in front of it?), or clamp the MSS to the path's MTU."
+        evidence["too_large_bytes"] = min(sizes)
+    else:
+        sentence += ", and they were retransmitted."
+        then = "Clamp the MSS to the path's MTU, so that no packet is lost to learn it."
+    yield Finding(Cause.NETWORK, sentence, evidence, next=then, shown=("sequence",))
+
+
+def failed_handshakes(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return a finding for each reason that ICMP errors give for handshakes that were not answered."""
+    without_answer = [flow for flow in flows if not flow["established"] and not flow["bytes"]]
+    for kind, (cause, means, then) in UNREACHABLE.items():
+        those = [flow for flow in without_answer if _reports(flow, kind)]
+        if not those:
+            continue
+        reports = [report for flow in those for report in _reports(flow, kind)]
+        connections = "One connection was" if len(those) == 1 else f"{len(those):,} connections were"
+        sentence = f"{connections} {means}, reported {', '.join(_reporters(reports))}."
+        evidence = {
+            "connections": len(those),
+            "reporters": _reporters(reports),
+            "icmp_errors": sum(report["errors"] for report in reports),
+        }
+        yield Finding(cause, sentence, evidence, next=then)
+
+
+def _reports(flow: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    """Return the errors of one kind about a connection."""
+    return [report for report in flow["icmp"] if report["kind"] == kind]
+
+
+def _reporters(reports: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(report["reporter"] for report in reports))

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from ackclock.cli.program import application
 from ackclock.engines import linux
 from ackclock.engines.linux import guest
-from ackclock.engines.linux.kernel import build, cache, config, headers, source
+from ackclock.engines.linux.kernel import build, cache, config, source
 from ackclock.errors import AckclockError, InputError
 
 #: A `make` that answers as Linux's does, and "builds" a guest that runs its own trial.
@@ -255,7 +255,7 @@ def test_the_command_line_names_no_file_but_the_kernel():
 
 def test_a_guest_without_what_modules_need_is_given_it(home, tree, tools, monkeypatch):
     kept = made(tree)
-    packed = kept.folder / headers.PACKED
+    packed = kept.folder / config.PACKED
     packed.unlink()
     monkeypatch.setattr(build.source, "tree", lambda *_: tree)
     monkeypatch.setattr(build, "FETCHING", {})
@@ -268,18 +268,18 @@ def test_a_guest_without_what_modules_need_is_given_it(home, tree, tools, monkey
 
 def test_where_debian_has_another_kernel_by_now_the_guest_stays(home, tree, tools, monkeypatch):
     kept = made(tree)
-    (kept.folder / headers.PACKED).unlink()
+    (kept.folder / config.PACKED).unlink()
     monkeypatch.setattr(build.source, "tree", lambda *_: tree)
     monkeypatch.setattr(build, "FETCHING", {})
     tools("make", MAKE.replace("6.1.7", "6.1.8"))
     said: list[str] = []
     assert build.build(None, lambda _: None, said.append).folder == kept.folder
-    assert not (kept.folder / headers.PACKED).exists()
+    assert not (kept.folder / config.PACKED).exists()
     assert "Debian has Linux 6.1.8; `ackclock kernel build --force`" in said[-1]
 
 
 def test_what_modules_need_is_packed(home, tree, tools, tmp_path):
-    headers.unpack(made(tree).folder / headers.PACKED, tmp_path)
+    config.unpack(made(tree).folder / config.PACKED, tmp_path)
     assert (tmp_path / "include/net/tcp.h").read_text() == "/* TCP */"
     assert (tmp_path / "Module.symvers").read_text() == "0x00000000\ttcp_slow_start\tvmlinux\tEXPORT_SYMBOL\t\n"
     assert {"Makefile", ".config", "same_everywhere.h"} <= names(tmp_path)

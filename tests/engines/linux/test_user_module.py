@@ -15,7 +15,7 @@ from ackclock import algorithms
 from ackclock.algorithms import Linux
 from ackclock.cli import run_jobs
 from ackclock.cli.program import application
-from ackclock.engines.linux.kernel import bpf, cache, headers, user_module
+from ackclock.engines.linux.kernel import bpf, cache, config, user_module
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import result as sweeps
 from ackclock.scaffold.new import TEMPLATES
@@ -245,8 +245,8 @@ def test_a_live_kernel_has_it_while_runs_go_on_and_no_longer(folder, monkeypatch
 
 @pytest.fixture
 def kernel_with_headers(guest_kernel):
-    if not (guest_kernel.parent / headers.PACKED).is_file():
-        pytest.skip(f"the guest has no {headers.PACKED}: run `make kernel`")
+    if not (guest_kernel.parent / config.PACKED).is_file():
+        pytest.skip(f"the guest has no {config.PACKED}: run `make kernel`")
     missing = [tool for tool in user_module.TOOLS if not shutil.which(tool)]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")

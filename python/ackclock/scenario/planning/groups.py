@@ -12,7 +12,7 @@ from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
-from ackclock.scenario.planning import parameters
+from ackclock.scenario.planning import sizes
 from ackclock.scenario.traffic.flows import Sending, Transfers
 
 #: Names of the choices of `delayed_ack` in a plan.
@@ -25,7 +25,7 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
     spec = algorithms.spec("congestion", str(congestion.name))
     values = spec.complete(congestion.values, congestion.variant)
     complete = {spec.key(name): _plain(spec, name, value) for name, value in values.items()}
-    control = parameters.congestion(spec.name, complete, (*place, "congestion"), source)
+    control = sizes.congestion_plan(spec.name, complete, (*place, "congestion"), source)
     tcp = _tcp(group, common, spec.ecn or "off", place, source)
     if group.request is not None and group.request > tcp.mss_bytes:
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"

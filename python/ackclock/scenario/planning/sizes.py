@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ackclock import algorithms
+from ackclock import _core, algorithms
 from ackclock.algorithms.selection import Given
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.input.units import OVER_SQRT_N, Size
-from ackclock.plan import FlowPlan, QueuePlan
-from ackclock.scenario.planning import parameters
+from ackclock.plan import CongestionPlan, FlowPlan, QueuePlan
 
 #: Widens a product that should be a whole number before it is rounded down.
 ROUNDING = 1 + 1e-12
@@ -44,7 +44,7 @@ class Sizes:
             sized[key] = self._number(kind, value, shared_bps, place, packet_bytes)
             if rule := _rule(value, flows):
                 rules[key] = rule
-        return parameters.queue(spec.name, sized, rate_bps, loc, self.source, rules)
+        return queue_plan(spec.name, sized, rate_bps, loc, self.source, rules)
 
     def _each_bytes(self, values: dict[str, Any]) -> int:
         """Return the bytes that a packet counts for in a limit: a full one, or an average one of a limit in packets."""
@@ -94,3 +94,25 @@ def _rule(value: Any, flows: int) -> str:
         return ""
     said = f"{value.rule}: {value}" if value.rule else str(value)
     return f"{said}, n = {flows}" if value.unit == OVER_SQRT_N else said
+
+
+def queue_plan(
+    name: str, parameters: Mapping[str, Any], rate_bps: float, loc: Loc, source: Source, rules: Mapping[str, str]
+) -> QueuePlan:
+    """A discipline behind a link of that rate. Raises `ScenarioError` for parameters that do not go together."""
+    _check(lambda given: _core.check_queue(name, given, rate_bps), name, parameters, loc, source)
+    return QueuePlan(name, dict(parameters), rules)
+
+
+def congestion_plan(name: str, parameters: Mapping[str, Any], loc: Loc, source: Source) -> CongestionPlan:
+    """A congestion control. Raises `ScenarioError` for parameters that do not go together."""
+    _check(lambda given: _core.check_congestion(name, given), name, parameters, loc, source)
+    return CongestionPlan(name, dict(parameters))
+
+
+def _check(made: Callable[[str], None], name: str, parameters: Mapping[str, Any], loc: Loc, source: Source) -> None:
+    try:
+        made(json.dumps(parameters))
+    except ValueError as error:
+        found, expected = f'parameters that "{name}" cannot work with', f"others ({error})"
+        raise ScenarioError([source.problem(loc, found, expected)]) from None

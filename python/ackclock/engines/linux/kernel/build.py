@@ -23,7 +23,7 @@ from typing import Any
 
 from ackclock.dataset import folders
 from ackclock.engines.linux import guest
-from ackclock.engines.linux.kernel import cache, config, headers, source
+from ackclock.engines.linux.kernel import cache, config, source
 from ackclock.errors import AckclockError, InputError
 from ackclock.system import signals
 
@@ -92,7 +92,7 @@ def _existing(series: str | None) -> cache.Kept | None:
 
 def _is_complete(kept: cache.Kept) -> bool:
     """Return True if modules can be compiled for it."""
-    return (kept.folder / headers.PACKED).is_file()
+    return (kept.folder / config.PACKED).is_file()
 
 
 def _completed(kept: cache.Kept, work: Path, say: Report) -> cache.Kept:
@@ -113,7 +113,7 @@ def _add_headers(kept: cache.Kept, make: Make, say: Report) -> None:
     shutil.copy(kept.folder / "config", make.objects / ".config")
     make.run(["olddefconfig"])
     make.run(["prepare", "modules_prepare"])
-    folders.atomic_write(kept.folder / headers.PACKED, partial(headers.pack, make.tree, make.objects, kept.kernel))
+    folders.atomic_write(kept.folder / config.PACKED, partial(config.pack, make.tree, make.objects, kept.kernel))
 
 
 def _check_host(given: Path | None) -> None:
@@ -166,7 +166,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Report, again: bool, 
         say(f"compiling Linux {version}")
         make.run(["linux"], progress)
         modules = _modules(make, work, say)
-        headers.pack(make.tree, make.objects, make.objects / "linux", work / headers.PACKED)
+        config.pack(make.tree, make.objects, make.objects / "linux", work / config.PACKED)
         say("starting it once")
         answer = _trial(make.objects / "linux", work)
     except (AckclockError, OSError):
@@ -176,7 +176,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Report, again: bool, 
     with folders.replace_folder(target) as new:
         shutil.copy(make.objects / "linux", new / "linux")
         shutil.copy(make.log, new / "build.log")
-        shutil.copy(work / headers.PACKED, new)
+        shutil.copy(work / config.PACKED, new)
         shutil.copy(make.objects / ".config", new / "config")
         (new / "modules").mkdir()
         for module in modules:
@@ -298,7 +298,7 @@ def _widen_registers(objects: Path) -> None:
 def _modules(make: Make, work: Path, say: Report) -> list[Path]:
     """Our kernel modules, built against the tree."""
     make.run(["modules_prepare"])
-    headers.write_symbols(make.objects / "linux", make.objects)
+    config.write_symbols(make.objects / "linux", make.objects)
     files = config.module_files()
     if not files:
         return []

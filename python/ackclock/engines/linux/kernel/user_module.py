@@ -24,7 +24,7 @@ from ackclock import algorithms
 from ackclock.algorithms import AlgorithmSpec
 from ackclock.algorithms.kernel import Absent, Fixed, KernelParameter, Linux
 from ackclock.dataset import folders
-from ackclock.engines.linux.kernel import bpf, bundled_modules, cache, config, headers
+from ackclock.engines.linux.kernel import bpf, bundled_modules, cache, config
 from ackclock.errors import InputError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
@@ -170,9 +170,9 @@ def check_tools(needed: Mapping[str, str], whose: str) -> None:
 
 def compiled(module: Module, kernel: Path) -> Path:
     """The module for a guest's kernel; what was compiled before is kept. Raises `InputError` with its mistakes."""
-    packed = kernel.parent / headers.PACKED
+    packed = kernel.parent / config.PACKED
     if not packed.is_file():
-        raise InputError(f"{readable(kernel)}: found no {headers.PACKED} beside it; `ackclock kernel build` makes it")
+        raise InputError(f"{readable(kernel)}: found no {config.PACKED} beside it; `ackclock kernel build` makes it")
     sums = hashlib.sha256((module.sha256 + hashlib.sha256(kernel.read_bytes()).hexdigest()).encode())
     kept = cache.home() / "modules" / f"{module.name}-{sums.hexdigest()[:16]}.ko"
     if not kept.is_file():
@@ -184,7 +184,7 @@ def _compile(module: Module, packed: Path, target: Path) -> None:
     """Makes the module beside an unpacked tree; messages name the user's file."""
     with folders.temporary_folder() as work:
         (tree := work / "tree").mkdir()
-        headers.unpack(packed, tree)
+        config.unpack(packed, tree)
         (folder := work / "module").mkdir()
         for name, text in sources(Path(module.file)).items():
             (folder / name).write_text(
