@@ -147,15 +147,16 @@ impl Connection {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// Data are outstanding.
+    /// Data are outstanding, and the connection is open.
     #[inline]
     pub fn waits(&self) -> bool {
-        self.directions.iter().any(|direction| {
+        let is_outstanding = self.directions.iter().any(|direction| {
             direction
                 .sender_view
                 .as_ref()
                 .is_some_and(|sender_view| !sender_view.board.is_empty())
-        })
+        });
+        is_outstanding && !self.closed()
     }
 
     /// Take a segment in. `gap`: the last stall of the whole capture.

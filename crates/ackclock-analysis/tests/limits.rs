@@ -1,7 +1,7 @@
 //! Limits of flows by the order of packets: application rates, windows and queues, on hand-made captures.
 
 use ackclock_analysis::tables::Vantage;
-use ackclock_pcap::packet::Segment;
+use ackclock_pcap::packet::{Flags, Segment};
 use kit::Trace;
 
 mod kit;
@@ -180,4 +180,23 @@ fn without_timestamps_a_rate_that_retransmissions_never_exceed_is_the_links() {
     let (few_s, many_s) = (seconds_at_one_rate(2), seconds_at_one_rate(10));
     assert!(few_s > 20.0, "{few_s}");
     assert!(many_s < 15.0, "{many_s}");
+}
+
+#[test]
+fn a_segment_larger_than_the_window_does_not_make_it_full() {
+    // Linux's loopback device: an MSS of 65,495 B, and a first window of 33,280 B.
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..300 {
+        respond(&mut trace, 101 + 101 * i64::from(number), number, 260);
+    }
+    for segment in &mut trace.segments {
+        if segment.flags.has(Flags::SYN) {
+            segment.options.mss = Some(65_495);
+            segment.options.window_scale = Some(7);
+        }
+    }
+    let order = |one: &Segment| (one.time_ns, one.payload_bytes > 0);
+    trace.segments.sort_by_key(order);
+    let flows = trace.analysed().flows;
+    assert_eq!(flows.limited_receiver_s[0], 0.0);
 }

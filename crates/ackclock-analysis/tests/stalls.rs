@@ -275,3 +275,63 @@ fn one_way_captures_have_unknown_stall_classes() {
     trace.segments.retain(|one| one.source.port == 40_000);
     assert_eq!(classes(&trace), [""; 0]);
 }
+
+#[test]
+fn timestamps_of_the_syn_give_no_clock() {
+    let idle_after = |timestamps: bool| {
+        let mut trace = working();
+        acknowledged(&mut trace, 1690, 16, 1650);
+        stamped(&mut trace, 9000, 16, 1602);
+        trace.segments[0].options.timestamps = Some((1000, 0));
+        for one in trace.segments.iter_mut().skip(1).filter(|_| !timestamps) {
+            one.options.timestamps = None;
+        }
+        classes(&trace)
+    };
+    assert_eq!(idle_after(true), ["machine"]);
+    assert_eq!(idle_after(false), ["application"]);
+}
+
+#[test]
+fn new_data_for_seconds_without_acknowledgements_is_not_a_probe() {
+    let mut trace = working();
+    for number in 16..20 {
+        let at_ms = 2600 + 1000 * i64::from(number - 16);
+        stamped(&mut trace, at_ms, number, at_ms);
+    }
+    // The retransmission timer expires within seconds: acknowledgements are missing from the capture.
+    assert_eq!(
+        classes(&trace),
+        ["tail_loss", "tail_loss", "application", "application"]
+    );
+}
+
+#[test]
+fn a_delayed_acknowledgement_costs_only_who_waits_for_it() {
+    // 201 ms, as Windows delays; the sender's next data come at once or not.
+    for (next_ms, class) in [(1916, "ack_delay"), (2100, "application")] {
+        let mut trace = Trace::after_handshake(0, 10);
+        for number in 0..15 {
+            let at_ms = 100 * i64::from(number) + 100;
+            trace.data(at_ms, number);
+            trace.ack(at_ms + 10, number + 1, &[]);
+        }
+        trace.data(1700, 15);
+        trace.ack(1911, 16, &[]);
+        trace.data(next_ms, 16);
+        trace.ack(next_ms + 10, 17, &[]);
+        assert_eq!(classes(&trace), [class]);
+    }
+}
+
+#[test]
+fn a_sender_that_closes_without_retransmission_was_acknowledged() {
+    let mut trace = Trace::after_handshake(0, 10);
+    trace.data(100, 0);
+    trace.ack(110, 1, &[]);
+    trace.data(120, 1);
+    fin(&mut trace, 1100, 2, 0);
+    let ack = trace.ack(1110, 2, &[]);
+    ack.acknowledgement += 1;
+    assert_eq!(classes(&trace), ["application"]);
+}

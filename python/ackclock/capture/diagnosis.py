@@ -55,6 +55,9 @@ BUSY, STEADY = 0.2, 0.5
 #: Mean round trips that are less than so many times the shortest show no queue.
 QUEUED_RTT = 1.15
 
+#: A standing queue is longer, in seconds (RFC 8289 section 4.2: TARGET); on a LAN a shorter one triples the RTT.
+CODEL_TARGET_S = 0.005
+
 #: A share of lost packets that random losses hardly reach where a transfer goes on, and policers do.
 HEAVY_LOSS = 0.02
 
@@ -119,7 +122,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         return _without_round_trips(analysis, no_data(analysis))
     if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
         return _without_round_trips(analysis, too_little_data(total_s))
-    bloat, unanswered = _bloat(flows), list(failed_handshakes(analysis["flows"]))
+    bloat, unanswered = _queue_ratio(flows), list(failed_handshakes(analysis["flows"]))
     causes = {**STALLS, **({"handshake": unanswered[0].cause} if unanswered else {})}
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
     spent_s += [(causes.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
@@ -315,6 +318,11 @@ def _bloat(flows: Iterable[_Flow]) -> float | None:
     ]
     data_bytes = sum(weight for _, weight in known)
     return sum(ratio * weight for ratio, weight in known) / data_bytes if data_bytes else None
+
+
+def _queue_ratio(flows: Iterable[_Flow]) -> float | None:
+    """Return the mean RTT over the smallest of the flows whose packets queue for longer than CoDel's target."""
+    return _bloat(flow for flow in flows if (flow.rtt_mean_s or 0.0) - (flow.rtt_min_s or 0.0) >= CODEL_TARGET_S)
 
 
 def _verdict(costs: Mapping[Cause, float], capture_loss: float | None, unknown_link: float) -> Cause:

@@ -390,9 +390,19 @@ impl SenderView {
         }
     }
 
+    /// Return the room in bytes for which a sender waits: a full segment, or half of the largest window where that is
+    /// less, as on a loopback device (RFC 9293 section 3.8.6.2.1).
+    pub(super) fn sendable_bytes(&self) -> u64 {
+        let mss = u64::from(self.mss);
+        match self.totals.window_max_bytes {
+            0 => mss,
+            window_bytes => mss.min(window_bytes / 2),
+        }
+    }
+
     /// The receiver's window has no room for a segment more.
     pub(super) fn is_shut(&self) -> bool {
-        let end = self.snd_nxt + u64::from(self.mss);
+        let end = self.snd_nxt + self.sendable_bytes();
         self.edge.is_some_and(|edge| edge < end)
     }
 

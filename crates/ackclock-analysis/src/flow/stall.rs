@@ -7,12 +7,14 @@
 
 use super::direction::Direction;
 use super::sender_view::SenderView;
-use super::Connection;
+use super::{Connection, MAX_RETRANSMISSION_GAP_NS};
 use crate::capture_gap::CaptureGap;
 use crate::output::{EventDetail, Output};
-use crate::tables::{RetransmitCause, Stall, Vantage};
+use crate::tables::{Stall, Vantage};
 use ackclock_core::tables::EventKind;
 use ackclock_pcap::packet::{Flags, Segment};
+
+mod tree;
 
 /// No shorter gap is a stall.
 pub const MIN_STALL_NS: i64 = 200_000_000;
@@ -25,18 +27,6 @@ const SYN_TIMEOUT_NS: i64 = 1_000_000_000;
 /// end to the stall's.
 const CAPTURE_SHARE: f64 = 0.5;
 const MAX_RESUME_NS: i64 = 50_000_000;
-/// A clock that is behind by more than this share of a stall stood still in it.
-const CLOCK_STOPPED: f64 = 0.8;
-/// The share of a stall in which a packet was sent, by its TSval, that shows that it was held up.
-const EARLY_SHARE: f64 = 0.5;
-/// With fewer segments outstanding there are not enough duplicate acknowledgements.
-const SMALL_WINDOW: u64 = 4;
-/// A clock's rate is known after so long.
-const CLOCK_NS: i64 = 500_000_000;
-/// Until then no clock is taken to be slower than this (RFC 7323 section 5.4).
-const SLOWEST_TICK_NS: f64 = 100e6;
-/// An identification that is further ahead is no evidence of lost packets where the data have no hole.
-const MAX_IP_ID_GAP: u32 = 256;
 /// The confidence of a stall's class if the packets behind it decided, and if they did not.
 const DECIDED: f64 = 0.9;
 const LIKELY: f64 = 0.6;
@@ -48,6 +38,8 @@ enum Evidence {
     Pending,
     /// The first packet behind the stall was sent before it, or early in it.
     HeldUp,
+    /// The acknowledgement came late, if not later than a receiver may delay it.
+    DelayedAck,
     /// Data are missing: lost by the network, or by the capture.
     Hole,
     /// This was retransmitted, maybe by a host that woke up.
@@ -66,11 +58,15 @@ pub struct OpenStall {
     pub end_ns: i64,
     /// The direction whose data was awaited.
     pub sender: usize,
+    /// The smoothed RTT before it, or the handshake's.
+    rtt_ns: i64,
     outstanding_bytes: u64,
     snd_nxt: u64,
     window_shut: bool,
     sacked: bool,
     head_retransmitted: bool,
+    /// The oldest outstanding segment would have been retransmitted by then: its acknowledgement was not captured.
+    is_overdue: bool,
     capture_stalled: bool,
     /// Others stopped with it, and none of them for want of data.
     others_stopped: bool,
@@ -172,7 +168,7 @@ fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize)
             .window_bytes(segment, from)
             .zip(other.sender_view.as_deref());
         receiver_state.is_some_and(|(window_bytes, sender_view)| {
-            is_shut(sender_view) && window_bytes < u64::from(sender_view.mss)
+            is_shut(sender_view) && window_bytes < sender_view.sendable_bytes()
         })
     };
     is_probe || is_still_closed()
@@ -182,7 +178,7 @@ fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize)
 pub fn is_shut(sender_view: &SenderView) -> bool {
     let pending = sender_view.pending.back().map(|ack| ack.max_window_bytes);
     let window = pending.or(sender_view.max_window_bytes);
-    window.is_some_and(|window| window < u64::from(sender_view.mss))
+    window.is_some_and(|window| window < sender_view.sendable_bytes())
 }
 
 /// A gap before a packet, if it is a stall, which began then.
@@ -239,17 +235,18 @@ fn detect(
     } else {
         sender_view.is_some_and(|sender_view| super::is_window_limit(sender_view.limits.latest))
     };
+    let oldest = sender_view.and_then(|sender_view| sender_view.board.front());
     Some(OpenStall {
         gap_ns,
         end_ns: now_ns,
         sender,
+        rtt_ns,
         outstanding_bytes,
         snd_nxt: sender_view.map_or(directions[sender].next, |sender_view| sender_view.snd_nxt),
         window_shut: sender_view.is_some_and(is_shut),
         sacked: sender_view.is_some_and(|sender_view| sender_view.board.sacked_bytes() > 0),
-        head_retransmitted: sender_view
-            .and_then(|sender_view| sender_view.board.front())
-            .is_some_and(|first| !first.has_one_transmission()),
+        head_retransmitted: oldest.is_some_and(|first| !first.has_one_transmission()),
+        is_overdue: oldest.is_some_and(|first| now_ns - first.last_ns > MAX_RETRANSMISSION_GAP_NS),
         capture_stalled,
         others_stopped: capture_stalled && gap.active > 1 && stopped,
         handshake,
@@ -287,208 +284,4 @@ fn outstanding_bytes(direction: &Direction) -> u64 {
             .snd_nxt
             .saturating_sub(sender_view.snd_una.max(on_ack))
     })
-}
-
-impl OpenStall {
-    /// Process a packet after the stall, once its direction has it; return the class when no later packet can change
-    /// it.
-    pub fn on_packet(
-        &mut self,
-        connection: &Connection,
-        segment: &Segment,
-        from: usize,
-        now_ns: i64,
-    ) -> Option<Stall> {
-        if self.handshake {
-            return Some(Stall::Handshake);
-        }
-        if connection.directions[self.sender].sender_view.is_none() {
-            return Some(Stall::Application);
-        }
-        if from != self.sender {
-            return self.on_reply(connection, segment, from, now_ns);
-        }
-        match self.evidence {
-            Evidence::Pending | Evidence::HeldUp if segment.payload_bytes > 0 => {
-                self.on_data(connection, segment, now_ns)
-            }
-            Evidence::HeldUp => self.classify_stopped_host(connection, now_ns),
-            Evidence::Pending if self.window_shut => Some(Stall::Receiver), // it probes
-            Evidence::ClockStopped if now_ns - self.end_ns >= self.gap_ns / 4 => {
-                let clock_stopped = self.clock_lag(connection, from, now_ns) > EARLY_SHARE;
-                Some(if clock_stopped {
-                    Stall::Machine
-                } else {
-                    Stall::Host
-                })
-            }
-            _ => None,
-        }
-    }
-
-    /// Return true if a class is hardly more than a guess: an application may stop all its connections at once, too.
-    pub fn is_guess(&self, class: Stall) -> bool {
-        class == Stall::Host && self.outstanding_bytes == 0
-    }
-
-    /// Why it was, when nothing more comes.
-    pub fn likely(&self) -> Stall {
-        match self.evidence {
-            Evidence::Pending if self.window_shut => Stall::Receiver,
-            Evidence::Pending if self.outstanding_bytes == 0 => Stall::Application,
-            Evidence::Pending => Stall::AckDelay,
-            Evidence::HeldUp => Stall::Host,
-            Evidence::Hole => Stall::ContinuousLoss,
-            Evidence::Retransmission(class) => class,
-            Evidence::ClockStopped => Stall::Machine,
-        }
-    }
-
-    /// Classify by a packet of the other end.
-    fn on_reply(
-        &mut self,
-        connection: &Connection,
-        segment: &Segment,
-        from: usize,
-        now_ns: i64,
-    ) -> Option<Stall> {
-        let acks = segment.flags.has(Flags::ACK);
-        let position = connection.directions[self.sender].unwrap(segment.acknowledgement);
-        let skips_data = acks && position > self.snd_nxt + 1 && position - self.snd_nxt < 1 << 28;
-        match self.evidence {
-            Evidence::Hole | Evidence::Pending if skips_data => Some(Stall::CaptureLoss),
-            Evidence::Hole => Some(Stall::ContinuousLoss),
-            Evidence::Retransmission(class) if !self.was_held_up(connection, from, now_ns) => {
-                Some(class)
-            }
-            Evidence::Retransmission(_) => self.classify_stopped_host(connection, self.end_ns),
-            Evidence::HeldUp | Evidence::ClockStopped => None,
-            Evidence::Pending if self.window_shut => Some(Stall::Receiver),
-            Evidence::Pending if self.outstanding_bytes == 0 => Some(Stall::Application),
-            Evidence::Pending
-                if self.capture_stalled && self.was_held_up(connection, from, now_ns) =>
-            {
-                self.evidence = Evidence::HeldUp;
-                None
-            }
-            // Whoever hears nothing for so long sends again: an acknowledgement came that the capture does not have.
-            Evidence::Pending
-                if self.gap_ns > super::MAX_RETRANSMISSION_GAP_NS && segment.payload_bytes > 0 =>
-            {
-                self.sender = from;
-                Some(Stall::Application)
-            }
-            Evidence::Pending => Some(Stall::AckDelay),
-        }
-    }
-
-    /// The sender sends data.
-    fn on_data(
-        &mut self,
-        connection: &Connection,
-        segment: &Segment,
-        now_ns: i64,
-    ) -> Option<Stall> {
-        let sender_view = connection.directions[self.sender].sender_view.as_deref()?;
-        let is_at_sender = sender_view.vantage == Vantage::Sender;
-        if sender_view.left_hole {
-            self.evidence = Evidence::Hole;
-            return is_at_sender.then_some(Stall::CaptureLoss);
-        }
-        if self.window_shut {
-            return Some(Stall::Receiver);
-        }
-        if let Some(cause) = sender_view.last_cause {
-            let class = self.classify_loss(cause, sender_view.mss);
-            if self.evidence == Evidence::HeldUp {
-                return self.classify_stopped_host(connection, now_ns);
-            }
-            if self.capture_stalled {
-                self.evidence = Evidence::Retransmission(class);
-                return None;
-            }
-            return Some(class);
-        }
-        if !is_at_sender && self.has_ip_id_gap(segment) {
-            // Of a silence that outlasts timers, other connections of the host may have used the numbers.
-            let is_own = connection.directions[self.sender].ip_id.is_of_connection();
-            return Some(
-                if is_own || self.gap_ns <= super::MAX_RETRANSMISSION_GAP_NS {
-                    Stall::Timeout
-                } else {
-                    Stall::Unknown
-                },
-            );
-        }
-        let clock_stopped = self.clock_lag(connection, self.sender, now_ns) > CLOCK_STOPPED;
-        if self.evidence == Evidence::HeldUp || clock_stopped {
-            return self.classify_stopped_host(connection, now_ns);
-        }
-        if self.outstanding_bytes > 0 {
-            // A tail loss probe may be of new data (RFC 8985 section 7.3).
-            self.evidence = Evidence::Retransmission(Stall::TailLoss);
-            return (!self.capture_stalled).then_some(Stall::TailLoss);
-        }
-        if self.others_stopped {
-            return self.classify_stopped_host(connection, now_ns);
-        }
-        Some(Stall::Application)
-    }
-
-    /// Classify the loss behind a retransmission by TAPO's decision tree.
-    fn classify_loss(&self, cause: RetransmitCause, mss: u32) -> Stall {
-        match cause {
-            _ if self.head_retransmitted => Stall::DoubleRetransmission,
-            RetransmitCause::TailProbe => Stall::TailLoss,
-            // At a receiver nothing is outstanding: what was lost is not seen.
-            _ if self.sacked || self.outstanding_bytes == 0 => Stall::Timeout,
-            _ if self.outstanding_bytes < SMALL_WINDOW * u64::from(mss) => Stall::SmallWindow,
-            _ => Stall::ContinuousLoss,
-        }
-    }
-
-    /// A host stood still: whether its clock did is told by the sender's packet, unless that may have been held up too.
-    fn classify_stopped_host(&mut self, connection: &Connection, now_ns: i64) -> Option<Stall> {
-        let sender_view = connection.directions[self.sender].sender_view.as_deref()?;
-        if self.clock_lag(connection, self.sender, now_ns) <= CLOCK_STOPPED {
-            return Some(Stall::Host);
-        }
-        self.evidence = Evidence::ClockStopped;
-        (sender_view.vantage == Vantage::Sender).then_some(Stall::Machine)
-    }
-
-    /// Return true if the last packet was sent early in the stall.
-    fn was_held_up(&self, connection: &Connection, from: usize, now_ns: i64) -> bool {
-        self.clock_lag(connection, from, now_ns) > EARLY_SHARE
-    }
-
-    /// By how much less than the time since its last packet before the stall an end's clock moved, as timestamps tell,
-    /// in shares of the stall; 0 if it is unknown.
-    fn clock_lag(&self, connection: &Connection, from: usize, now_ns: i64) -> f64 {
-        let Some((before, [first, last])) =
-            self.clocks[from].zip(connection.directions[from].tsval_span)
-        else {
-            return 0.0;
-        };
-        let (known_ns, passed_ns) = (before.1 - first.1, now_ns - before.1);
-        let ticks = f64::from(before.0.wrapping_sub(first.0));
-        let tick_ns = if known_ns < CLOCK_NS || ticks == 0.0 {
-            SLOWEST_TICK_NS
-        } else {
-            known_ns as f64 / ticks
-        };
-        let moved_ns = tick_ns * f64::from(last.0.wrapping_sub(before.0));
-        (passed_ns as f64 - moved_ns) / self.gap_ns as f64
-    }
-
-    /// The sender has sent packets in the stall that did not come so far, by the identification of the next.
-    fn has_ip_id_gap(&self, segment: &Segment) -> bool {
-        let ahead = self
-            .expected
-            .zip(segment.identification)
-            .map_or(0, |(expected, number)| {
-                number.wrapping_sub(expected) & 0xffff
-            });
-        self.outstanding_bytes == 0 && (1..MAX_IP_ID_GAP).contains(&ahead)
-    }
 }

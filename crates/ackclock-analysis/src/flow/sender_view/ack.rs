@@ -207,7 +207,7 @@ impl SenderView {
     /// Data has come to the end of the window before the last one: the sender sent it when it had not heard of the
     /// last.
     pub(super) fn has_filled(&self) -> bool {
-        let end = self.snd_nxt + u64::from(self.mss);
+        let end = self.snd_nxt + self.sendable_bytes();
         self.edge_before
             .is_some_and(|edge| self.snd_nxt <= edge && edge < end)
     }

@@ -55,6 +55,9 @@ pub struct IpIdCounter {
     with_data: u64,
     without_data: u64,
     run: u8,
+    /// Packets whose number followed the one before, or passed over just the packets of a hole; and those that jumped.
+    consecutive: u32,
+    jumps: u32,
 }
 
 impl IpIdCounter {
@@ -63,6 +66,7 @@ impl IpIdCounter {
     pub fn count(&mut self, identification: Option<u32>) {
         if let Some((own, offset_to_expected)) = self.offset_to_expected(identification) {
             self.update_run(offset_to_expected);
+            self.update_jumps(offset_to_expected, offset_to_expected == 0);
             self.without_data += 1;
             self.count_missing(offset_to_expected, 1);
             if offset_to_expected.cast_signed() >= 0 {
@@ -90,11 +94,13 @@ impl IpIdCounter {
         self.count_missing(offset_to_expected, packets);
         if u32::from(offset_to_expected) == hole {
             self.agreed += 1;
+            self.update_jumps(offset_to_expected, true);
         } else if !(u32::from(offset_to_expected) > hole
             && offset_to_expected < MAX_LOST
             && is_retransmitting())
         {
             self.others += 1;
+            self.update_jumps(offset_to_expected, false);
             if offset_to_expected.cast_signed() > 0 {
                 let more = u32::from(offset_to_expected).saturating_sub(hole);
                 self.more = self.more.saturating_add(more);
@@ -115,10 +121,12 @@ impl IpIdCounter {
         }
     }
 
-    /// The identification of the next packet, if they go on and count the packets of this connection.
+    /// The identification of the next packet, if they go on and count the packets of this connection: most of them
+    /// followed the one before, and did not jump as those of a host with other connections do.
     pub fn next_expected(&self) -> Option<u32> {
+        let is_own = self.consecutive >= self.jumps;
         self.expected
-            .filter(|_| self.run >= MIN_RUN && self.is_mostly_consistent())
+            .filter(|_| is_own && self.run >= MIN_RUN && self.is_mostly_consistent())
             .map(u32::from)
     }
 
@@ -141,6 +149,14 @@ impl IpIdCounter {
             self.missing += u64::from(offset_to_expected);
         } else if offset_to_expected.cast_signed() < 0 {
             self.missing = self.missing.saturating_sub(u64::from(packets));
+        }
+    }
+
+    #[inline]
+    fn update_jumps(&mut self, offset_to_expected: u16, follows: bool) {
+        if self.expected.is_some() && offset_to_expected.cast_signed() >= 0 {
+            self.consecutive += u32::from(follows);
+            self.jumps += u32::from(!follows);
         }
     }
 
@@ -215,6 +231,19 @@ mod tests {
                 next_expected
             );
         }
+    }
+
+    #[test]
+    fn numbers_that_jump_from_the_start_predict_nothing() {
+        let mut counter = IpIdCounter::default();
+        for number in [18_547, 18_555, 18_580, 18_581] {
+            counter.count(Some(number));
+            assert_eq!(counter.next_expected(), None, "{number}");
+        }
+        for number in 18_582..18_590 {
+            counter.count(Some(number));
+        }
+        assert_eq!(counter.next_expected(), Some(18_590));
     }
 
     #[test]
