@@ -58,6 +58,7 @@ PAGES = (
     "docs/guides/papers.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",
+    "docs/guides/evaluate.md",
     "docs/guides/questions.md",
     "docs/guides/models.md",
     "docs/guides/scenario-file.md",

@@ -33,6 +33,7 @@ TASKS = {
     },
     "Decide": {
         "find": "Find the setting that meets requirements: buffer, AQM, CCA.",
+        "evaluate": "Evaluate a congestion control algorithm by RFC 9743.",
         "compare": "Run a scenario with several engines and compare the metrics.",
         "effects": "Rank a sweep's parameters by their effect on a metric (ANOVA).",
         "fit": "Fit the loss models of the fluid and mean-field engines to results.",

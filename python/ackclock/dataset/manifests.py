@@ -33,7 +33,7 @@ _PLAIN = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 #: States of a result: as it was written; as far as it got; not as it was written.
 SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
 
-_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.SEARCH)
+_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.SEARCH, Kind.EVALUATION)
 
 #: Errors that Polars raises for damaged files; some damage makes it panic.
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)

@@ -38,6 +38,7 @@ class Kind(Enum):
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
     SEARCH = "a search result"
+    EVALUATION = "an evaluation"
     DAMAGED = "a manifest.json that cannot be read"
     OTHER = "something that is not an ackclock result"
 
@@ -51,6 +52,7 @@ KEYS = {
     "comparison": Kind.COMPARISON,
     "reproduction": Kind.REPRODUCTION,
     "find": Kind.SEARCH,
+    "evaluation": Kind.EVALUATION,
 }
 
 #: Kinds that are a dataset.

@@ -96,8 +96,9 @@ def local(jobs: int, interrupted: Callable[[], bool]) -> Iterator[LocalExecutor]
     with signals.block_terminal_signals():
         stop = context.Event()
     with one_thread(), ProcessPoolExecutor(jobs, context, _start_process, (stop,)) as pool:
+        executor = LocalExecutor(pool, jobs)
         try:
-            yield LocalExecutor(pool, jobs)
+            yield executor
         except BrokenProcessPool:
             if not interrupted():  # else the processes received the signal, too
                 raise AckclockError(_DIED) from None
@@ -107,6 +108,7 @@ def local(jobs: int, interrupted: Callable[[], bool]) -> Iterator[LocalExecutor]
             else:
                 stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
+            del executor._pool  # whoever still holds the executor does not hold the semaphores
 
 
 def _start_process(stop: Event) -> None:

@@ -9,6 +9,9 @@ import numpy as np
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Rows, RunView
 
+#: Columns that tell how much a flow sends in a round trip.
+SENDS = ("measured_sent_packets", "base_rtt_s")
+
 
 def loss_rate(view: RunView) -> float | None:
     """Share of the packets that came to the bottleneck and were lost there.
@@ -51,6 +54,20 @@ def timeouts(view: RunView) -> float | None:
     Source: RFC 5166 (packet loss rates), Guillier 2008 (timeout events t).
     """
     return view.rows("flows").sum("measured_timeouts")
+
+
+def sends_per_rtt(view: RunView) -> float | None:
+    """Data packets that a flow sends in a base RTT, retransmissions included; the mean over all flows.
+
+    Packets sent in the measured part × base RTT / length of the measured part. Congestion collapse is what follows if
+    it does not fall under loss; in a black hole the retransmission timer's backoff takes it towards 0. Null where an
+    engine does not count packets. Source: RFC 9743 section 5.1.1, RFC 5681 section 4.3, RFC 6298 section 5.
+    """
+    flows = view.rows("flows")
+    sent = [block["measured_sent_packets"] * block["base_rtt_s"] for block in flows.blocks(*SENDS)]
+    per_flow = np.concatenate(sent) if sent else np.empty(0)
+    known = per_flow[~np.isnan(per_flow)]
+    return float(known.mean()) / view.measured_s if known.size else None
 
 
 def syn_retransmission_rate(view: RunView) -> float | None:
@@ -127,6 +144,7 @@ METRICS = (
     Metric("udp_loss_rate", "share", "Loss rate of UDP", udp_loss_rate, ranks=(9,)),
     Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate, ranks=(10,)),
     Metric("timeouts", "", "Timeouts", timeouts, ranks=(11,)),
+    Metric("sends_per_rtt", "packets", "Packets sent per flow and round trip", sends_per_rtt),
     Metric("syn_retransmission_rate", "share", "SYN retransmission rate", syn_retransmission_rate),
     Metric(
         "syn_retransmission_probability",

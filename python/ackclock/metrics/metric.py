@@ -49,6 +49,7 @@ LESS = (
     "retransmission_rate",
     "rtt_",
     "sd_goodput_",
+    "sends_per_rtt",
     "slowdown_",
     "syn_retransmission_",
     "timeouts",

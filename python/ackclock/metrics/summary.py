@@ -65,11 +65,11 @@ def half_width(values: Sequence[float], mean: float) -> float:
     return student_quantile(n - 1) * deviation / math.sqrt(n)
 
 
-def student_quantile(freedom: float) -> float:
-    """Return the quantile 0.975 of Student's t distribution with any real `freedom` > 0 degrees of freedom."""
+def student_quantile(freedom: float, probability: float = 0.975) -> float:
+    """Return a quantile of Student's t distribution with any real `freedom` > 0 degrees of freedom."""
     from scipy.special import stdtrit  # 60 ms to import, which a single run does not need
 
-    return float(stdtrit(freedom, 0.975))
+    return float(stdtrit(freedom, probability))
 
 
 def student_tail(value: float, freedom: float) -> float:

@@ -15,7 +15,7 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.algorithms.selection import Given
 from ackclock.errors import ScenarioError
-from ackclock.input.fields import Loc, Table, fault_at, faults, shown
+from ackclock.input.fields import Loc, Table, fault, fault_at, faults, shown, text_reader
 from ackclock.input.source import Source
 from ackclock.scenario.keys import Duration, Interval, Moment, Name, Pcap, Seed, Tcp
 from ackclock.scenario.options import Fluid, Linux, MeanField, Theory
@@ -58,6 +58,34 @@ class Record(Table):
     paths: bool = Field(False, description="the links of each flow's path in a routed network: the table paths")
 
 
+class Evaluate(Table):
+    """Judgement by `ackclock evaluate`: the flows that are tested, who may be harmed, and by which metrics."""
+
+    section: Annotated[str, text_reader(r"\d+(\.\d+)*", "a section of RFC 9743")] = Field(
+        description='the section of RFC 9743 that this scenario serves, such as "5.2.1"'
+    )
+    why: Name = Field(description="what the scenario shows, and which result would be harm, in a sentence")
+    tested: Annotated[str, text_reader(r"(flows|traffic)\[\d+\]", 'a table such as "flows[0]"')] = Field(
+        "flows[0]", validate_default=True, description="the table whose congestion control is the one under test"
+    )
+    victim: Name | None = Field(
+        None,
+        description="name of the group that the tested flows may harm; absent: all that share the network are judged",
+    )
+    harm: list[str] = Field([], description="metrics by which harm is judged, of the victim if there is one")
+    performance: list[str] = Field([], description="metrics of what the tested flows themselves get")
+    quick: bool = Field(False, description="whether it belongs to the short evaluation (--quick)")
+    figure: Literal["harm", "share", "trade-off", "convergence"] | None = Field(
+        None, description="the figure of the dossier that is drawn from it"
+    )
+
+    @model_validator(mode="after")
+    def _judges(self) -> Evaluate:
+        if not self.harm and not self.performance:
+            raise fault("neither harm nor performance", 'metrics, such as harm = ["goodput_bps", "rtt_p95_s"]')
+        return self
+
+
 class Scenario(Table):
     """The whole file."""
 
@@ -80,6 +108,9 @@ class Scenario(Table):
     fluid: Fluid = Field(default_factory=Fluid, description="options of the fluid engine")
     meanfield: MeanField = Field(default_factory=MeanField, description="options of the mean-field engine")
     linux: Linux = Field(default_factory=Linux, description="options of the Linux engine, which runs the real kernel")
+    evaluate: Evaluate | None = Field(
+        None, description="what `ackclock evaluate` judges in this scenario; other commands ignore it"
+    )
     traces: dict[str, str] = Field(
         {},
         description="contents of rate traces by the names that rates refer to; absent: files in the scenario's folder",

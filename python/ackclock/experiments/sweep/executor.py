@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import math
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 
 from ackclock.engines.engine import Progress
 from ackclock.experiments import cluster, executors
@@ -26,36 +27,37 @@ TASK_S = 0.5
 MAX_IN_TASK = 500
 
 
-def run_all(
-    order: SweepSpec, runs: Sequence[Run], parts: Parts, progress: Progress, *, jobs: int, target: Target | None = None
-) -> None:
-    """Make all runs, in `jobs` processes or on a cluster, and give them to `parts`, which keeps them if one fails.
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """An executor that several sweeps may share, and whether a signal is pending that ends all of them."""
 
-    `progress` is called with the share of the runs that is done. Raises `AckclockError` for a run that failed.
-    """
+    executor: Executor
+    interrupted: Callable[[], bool]
+
+
+@contextmanager
+def open_pool(jobs: int, engines: Sequence[str], target: Target | None = None) -> Iterator[Pool]:
+    """Open `jobs` processes, or a cluster, for runs of these engines; signals are deferred to the end of the block."""
     with signals.defer_signals() as interrupted:
-        try:
-            _deal_out(order, Tasks(runs), parts, progress, jobs, target, interrupted)
-        finally:
-            parts.write()
+        opened: AbstractContextManager[Executor] = (
+            executors.local(jobs, interrupted) if target is None else cluster.opened(target, engines, interrupted)
+        )
+        with opened as executor:
+            yield Pool(executor, interrupted)
         if interrupted():
             gc.collect()  # the processes' semaphores, which are named
 
 
-def _deal_out(
-    order: SweepSpec,
-    tasks: Tasks,
-    parts: Parts,
-    progress: Progress,
-    jobs: int,
-    target: Target | None,
-    interrupted: Callable[[], bool],
-) -> None:
-    opened: AbstractContextManager[Executor] = (
-        executors.local(jobs, interrupted) if target is None else cluster.opened(target, [order.engine], interrupted)
-    )
-    with opened as executor:
-        _drain(executor, pickle.dumps(order), tasks, parts, progress, interrupted)
+def run_all(order: SweepSpec, runs: Sequence[Run], parts: Parts, progress: Progress, pool: Pool) -> None:
+    """Make all runs, and give them to `parts`, which keeps them if one fails.
+
+    `progress` is called with the share of the runs that is done. If a signal is pending some runs are not made. Raises
+    `AckclockError` for a run that failed.
+    """
+    try:
+        _drain(pool.executor, pickle.dumps(order), Tasks(runs), parts, progress, pool.interrupted)
+    finally:
+        parts.write()
 
 
 def _drain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from ackclock.errors import InputError
 from ackclock.experiments import cluster as clusters
 from ackclock.experiments import guards, phase_effects, pilot
 from ackclock.experiments.cluster import Target
+from ackclock.experiments.executors import StoppedError
 from ackclock.experiments.pilot import Forecast
 from ackclock.experiments.sweep import designs, executor, result
 from ackclock.experiments.sweep import spec as orders
+from ackclock.experiments.sweep.executor import Pool
 from ackclock.experiments.sweep.folder import Parts, extend_manifest
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.experiments.sweep.runs import Runs
@@ -114,7 +117,11 @@ MAX_PILOTS = 16
 
 @dataclass(frozen=True)
 class Job:
-    """A sweep that is known to be good: what is to be run, and where it goes (None: a temporary folder)."""
+    """A sweep that is known to be good: what is to be run, and where it goes (None: a temporary folder).
+
+    With a `pool`, which others share, `jobs` and `target` have no effect, and `StoppedError` is raised if a signal is
+    pending.
+    """
 
     loaded: Loaded
     spec: SweepSpec
@@ -125,6 +132,7 @@ class Job:
     command: str = ""
     target: Target | None = None
     perturbed: Job | None = None
+    pool: Pool | None = None
 
     @property
     def title(self) -> str:
@@ -202,14 +210,11 @@ class Job:
             raise InputError(
                 f"{self.target.option}: found a testbed, whose hosts have one network; expected it without"
             )
-        executor.run_all(
-            self.spec,
-            left.mixed(),
-            parts,
-            lambda share: progress(done + share * (1.0 - done)),
-            jobs=1 if is_alone else self.jobs or cores(),
-            target=self.target,
-        )
+        jobs = 1 if is_alone else self.jobs or cores()
+        with nullcontext(self.pool) if self.pool else executor.open_pool(jobs, [self.spec.engine], self.target) as pool:
+            executor.run_all(self.spec, left.mixed(), parts, lambda share: progress(done + share * (1.0 - done)), pool)
+        if self.pool and self.pool.interrupted():
+            raise StoppedError
 
 
 @checked(

@@ -1,0 +1,68 @@
+"""Output of `ackclock evaluate`: the scorecard, what is more harmful, what changed and what is not covered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich.text import Text
+
+from ackclock.cli.terminal import output
+from ackclock.evaluate import SECTIONS, dossier
+from ackclock.evaluate.cases import Case
+from ackclock.evaluate.run import NOT_SELECTED, Evaluation, Request
+from ackclock.evaluate.verdicts import Change, Finding
+from ackclock.repr_format import counted
+
+
+def print_cases(cases: Sequence[Case], request: Request) -> None:
+    """List the scenarios by section, and the number of runs at the first look and at the last."""
+    table = output.table("section", "scenario", "points", left=2)
+    runs = 0
+    for case in cases:
+        table.add_row(case.judged.section, case.name, str(len(case.points)))
+        runs += len(case.points) * (len(request.algorithms) + (case.judged.victim is not None))
+    output.console().print(table)
+    first, last = request.sizes[0], request.sizes[-1]
+    click.echo(
+        f"{counted(len(cases), 'scenario')}: {runs * first:,} runs, up to {runs * last:,} where verdicts are undecided"
+    )
+
+
+def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -> None:
+    """Print the outcome, the scorecard, the changes and the sections without a scenario."""
+    console = output.console()
+    console.print(Text(f"{evaluation.request.name} by RFC 9743", style="bold"))
+    console.print(dossier.summary(evaluation), soft_wrap=True, markup=False)
+    several = len(evaluation.request.engines) > 1
+    table = output.table("section", "criterion", "more", "no more", "undecided", "worse", left=2)
+    for score in dossier.scorecard(evaluation):
+        criterion = f"{SECTIONS[score.section]} ({score.engine})" if several else SECTIONS[score.section]
+        table.add_row(score.section, criterion, *dossier.cells(score))
+    console.print(table)
+    console.print("Verdicts on harm: more or no more harmful, or undecided; on performance: worse.", markup=False)
+    if changes is not None:
+        _print_changes(changes)
+    missing = [section for section, reason in evaluation.not_covered.items() if reason != NOT_SELECTED]
+    console.print(f"Not covered: {', '.join(missing)}; the dossier has the reasons.", markup=False)
+
+
+def _print_changes(changes: Sequence[Change]) -> None:
+    if not changes:
+        click.echo("Nothing changed significantly.")
+        return
+    table = output.table("changed", "point", "metric", "before", "after", "excess", left=5)
+    for change in changes:
+        after = change.after
+        texts = [after.case, dossier.point_text(after), after.metric, change.before.sentence, after.sentence]
+        table.add_row(*map(Text, [*texts, dossier.change_text(change)]))
+    output.console().print(table)
+
+
+def print_failing(failing: Sequence[Finding], request: Request) -> None:
+    """Print each verdict that a requirement rules out to standard error, in a line."""
+    for finding in failing:
+        point = dossier.point_text(finding)
+        where = f"{finding.case}{f' ({point})' if point else ''}"
+        text = f"{finding.section}: {finding.sentence}: {where}: {dossier.sentence(finding, request)}"
+        click.echo(text, err=True)

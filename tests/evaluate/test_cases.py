@@ -1,0 +1,144 @@
+"""Scenario files of the evaluation: those of the package, and a user's own with their mistakes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from small_networks import dumbbell
+
+import ackclock as ac
+from ackclock.errors import InputError, ScenarioError
+from ackclock.evaluate import NOT_COVERED, SECTIONS, cases, in_section
+
+SCENARIO = f"""\
+duration = "4s"
+
+{dumbbell("5Mbit", "20ms")}
+
+[[flows]]
+name = "tested"
+congestion = "cubic"
+
+[[flows]]
+name = "other"
+congestion = "reno"
+
+[evaluate]
+section = "5.2.1"
+why = "A test."
+victim = "other"
+harm = ["goodput_bps"]
+"""
+
+
+@pytest.fixture(scope="module")
+def ours() -> list[cases.Case]:
+    return cases.read([cases.FOLDER], ac.load)
+
+
+def test_each_section_has_a_scenario_or_a_reason(ours):
+    covered = {case.judged.section for case in ours}
+    assert covered | NOT_COVERED.keys() == SECTIONS.keys()
+    assert not covered & NOT_COVERED.keys()
+
+
+def test_files_are_named_after_their_sections_and_in_their_order(ours):
+    assert all(case.name.startswith(f"{case.judged.section}-") for case in ours)
+    order = list(SECTIONS)
+    assert [order.index(case.judged.section) for case in ours] == sorted(
+        order.index(case.judged.section) for case in ours
+    )
+
+
+def test_every_figure_of_the_dossier_has_a_scenario(ours):
+    assert {case.judged.figure for case in ours} == {None, "harm", "share", "trade-off", "convergence"}
+
+
+def test_victims_and_the_tested_are_different_groups(ours):
+    for case in ours:
+        if case.judged.victim:
+            alone = case.isolated_victim()
+            assert alone is not None
+            content = alone.source.toml()
+            groups = [*content.get("flows", []), *content.get("traffic", [])]
+            kept = [group.get("name") for group in groups if group.get("size") != "1p" and group.get("stop") != "1us"]
+            assert case.judged.victim in kept
+            assert "tested" not in kept
+
+
+def test_sections_contain_their_own():
+    assert in_section("5.2.1", "5.2")
+    assert in_section("5.2", "5.2")
+    assert not in_section("7.11", "7.1")
+    assert not in_section("5.2", "5.2.1")
+
+
+def read(folder, text, **options):
+    (folder / "own.toml").write_text(text)
+    return cases.read([folder], ac.load, **options)
+
+
+def test_variants_replace_the_tested_algorithm_only(tmp_path):
+    (case,) = read(tmp_path, SCENARIO)
+    plans = [point.plan for point in case.variants(["cubic", {"kind": "aimd", "beta": 0.9}]).points()]
+    assert [[group.congestion.kind for group in plan.groups] for plan in plans] == [["cubic", "reno"], ["aimd", "reno"]]
+    alone = case.isolated_victim()
+    assert alone is not None
+    tested, victim = alone.plan().flows
+    assert tested.size_bytes == alone.plan().groups[0].tcp.mss_bytes
+    assert victim.size_bytes is None
+
+
+def test_an_ordinary_command_ignores_the_table(tmp_path):
+    (case,) = read(tmp_path, SCENARIO)
+    without = re.sub(r"\[evaluate\].*", "", SCENARIO, flags=re.DOTALL)
+    own, plain = case.loaded.plan().to_dict(), ac.loads(without, "own.toml").plan().to_dict()
+    assert {**own, "scenario_text": "", "name": ""} == {**plain, "scenario_text": "", "name": ""}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ('"5.2.1"', '"5.9"', r'own.toml:\d+: evaluate.section: found "5.9"; expected '),
+        ('"5.2.1"', '"two"', r'own.toml:\d+: evaluate.section: found "two"; expected a section of RFC 9743'),
+        ('victim = "other"', 'victim = "others"', 'evaluate.victim: found "others"; expected "other"'),
+        ('["goodput_bps"]', '["goodput"]', r"evaluate.harm\[0\]: found"),
+        ('["goodput_bps"]', '["utilisation"]', r"evaluate.harm\[0\]: found"),
+        ('["goodput_bps"]', "[]", "evaluate: found neither harm nor performance"),
+        ('why = "A test."', "", r"evaluate.why: found nothing"),
+        ('victim = "other"', 'tested = "flows[2]"', r'evaluate.tested: found "flows\[2\]"; expected a table'),
+        ("[evaluate]", "[evaluation]", "evaluation: found"),
+    ],
+)
+def test_mistakes_are_one_line_with_the_key(tmp_path, before, after, expected):
+    with pytest.raises(ScenarioError) as error:
+        read(tmp_path, SCENARIO.replace(before, after))
+    assert re.search(expected, str(error.value)), str(error.value)
+    assert str(error.value).count("\n") == 0
+
+
+def test_a_file_without_the_table_is_a_mistake(tmp_path):
+    with pytest.raises(ScenarioError, match=r"evaluate: found no table \[evaluate\]"):
+        read(tmp_path, SCENARIO.partition("[evaluate]")[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"section": "9"}, '--section: found "9"; expected'),
+        ({"section": "7.2"}, "--section: found no scenario for 7.2; expected one or more"),
+        ({"quick": True}, r"found no scenario for any section in the short evaluation \(--quick\)"),
+    ],
+)
+def test_a_selection_of_nothing_is_a_mistake(tmp_path, options, expected):
+    with pytest.raises(InputError, match=expected):
+        read(tmp_path, SCENARIO, **options)
+
+
+def test_missing_folders_and_duplicate_names_are_reported(tmp_path):
+    with pytest.raises(InputError, match="--scenarios: found no folder"):
+        cases.read([tmp_path / "none"], ac.load)
+    (tmp_path / "own.toml").write_text(SCENARIO)
+    with pytest.raises(InputError, match=r"found own.toml twice"):
+        cases.read([tmp_path, tmp_path], ac.load)

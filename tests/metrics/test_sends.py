@@ -1,0 +1,32 @@
+"""Packets sent per flow and round trip, where the receive window decides."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as ac
+from ackclock import metrics
+
+
+@pytest.mark.parametrize("window", [10, 40])
+def test_a_flow_sends_its_receive_window_in_each_round_trip(window):
+    scenario = f"""
+duration = "20s"
+warmup = "5s"
+network = {{ topology = "dumbbell", rate = "1Gbit", rtt = "100ms", queue = {{ discipline = "pfifo", limit = "1bdp" }} }}
+tcp = {{ receive_window = "{window * 1448}B" }}
+flows = [{{ count = 2, congestion = "reno" }}]
+"""
+    (run,) = metrics.runs(ac.run(ac.loads(scenario)))
+    assert metrics.value(run, "sends_per_rtt") == pytest.approx(window, rel=0.02)
+
+
+def test_it_is_null_in_a_part_of_a_run():
+    """Packets are counted over the measured part only."""
+    scenario = """
+duration = "2s"
+network = { topology = "dumbbell", rate = "5Mbit", rtt = "20ms", queue = { discipline = "pfifo", limit = "1bdp" } }
+flows = [{ congestion = "reno" }]
+"""
+    data = ac.run(ac.loads(scenario))
+    assert metrics.table(data, between=(0.5, 1.5))["summary"]["sends_per_rtt"]["mean"] is None
