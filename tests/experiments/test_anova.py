@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ackclock.experiments.anova import analyse
+from ackclock.experiments.effects import analyse
 
 #: Box, Hunter and Hunter, Statistics for Experimenters: a pilot plant's yield at two temperatures (fastest), two
 #: concentrations and two catalysts, two runs each (2nd edition, tables 5.2 and 5.3).

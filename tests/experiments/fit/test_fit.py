@@ -16,7 +16,6 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments import fit
-from ackclock.experiments.fit import estimate
 from ackclock.experiments.fit.events import Event
 
 #: Ten flows of unlike RTTs, so that rates tell them apart.
@@ -92,7 +91,7 @@ def test_chances_of_all_orders_add_up_to_one():
     """Two of 4 flows in order make 12 orders; and the first place goes by weight."""
     logs = [0.0, 1.0, -0.5, 2.0]
     chances = {
-        order: math.exp(estimate._placed(np.array(logs), event(logs, list(order))))
+        order: math.exp(fit._placed(np.array(logs), event(logs, list(order))))
         for order in itertools.permutations(range(4), 2)
     }
     assert sum(chances.values()) == pytest.approx(1)
@@ -103,17 +102,17 @@ def test_chances_of_all_orders_add_up_to_one():
 def test_the_number_hit_gives_rho_in_closed_form():
     """With 20 flows and D = 10, and hits that are never 1, the best ρ solves mean share = 1 − exp(−ρ/2)."""
     events = [event([0.0] * 20, list(range(count)), 10.0) for count in (6, 8, 10, 7, 9) * 4]
-    best, low, high = estimate.loss_weight(events, np.full(20, 10.0))
+    best, low, high = fit.loss_weight(events, np.full(20, 10.0))
     assert best == pytest.approx(-2 * math.log(1 - 0.4), rel=1e-3)
     assert low < best < high
 
 
 def test_pauses_fall_into_two_groups():
     pauses = np.array([1e-4] * 99 + [0.2, 0.5, 0.9] * 10 + [20.0, 50.0] * 10)
-    found = estimate.gap(pauses)
+    found = fit.gap(pauses)
     assert found is not None
     assert found[1:] == pytest.approx((0.9, 20.0))
-    assert estimate.gap(np.full(50, 3.0)) is None
+    assert fit.gap(np.full(50, 3.0)) is None
 
 
 # ---- what is written ----
