@@ -75,6 +75,19 @@ def test_one_seed_has_a_difference_without_interval():
     assert (row["difference_low"], row["differs"]) == (None, None)
 
 
+def test_a_choice_may_be_a_table_with_parameters():
+    found = compared(ONE_GROUP, 'cubic,{ kind = "cubic", beta = 0.85 }', repeats=1)
+    assert found.key == "flows[0].congestion"
+    assert found.labels[0] == "cubic"
+    own = ac.run(ac.loads(ONE_GROUP).with_({"repeats": 1, "flows[0].congestion": {"kind": "cubic", "beta": 0.85}}))
+    goodput = [row[found.labels[1]]["mean"] for name, row in found.metrics.items() if name == "goodput_bps"]
+    assert goodput == [own.metrics()["summary"]["goodput_bps"]["mean"]]
+    tables = compared(ONE_GROUP, '{ discipline = "codel", target = "2ms" },pfifo', repeats=1)
+    assert tables.key == "network.queue"
+    with pytest.raises(InputError, match="--try: found a table without kind or discipline in"):
+        compared(ONE_GROUP, "{ beta = 0.85 },cubic")
+
+
 def test_qdiscs_have_their_own_limits():
     found = compared(ONE_GROUP, "pfifo,codel", repeats=1)
     assert found.key == "network.queue"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -47,6 +48,9 @@ CONGESTION, ONE_PACKET = candidates.KEYS["congestion"], "1p"
 
 #: The table as JSON, in the folder, and the number of digits in the folder's name.
 TABLE, DIGITS = "comparison.json", 6
+
+#: A key before its values: an algorithm with parameters has its equals signs within braces.
+_KEY = re.compile(r"[^,={]+=")
 
 #: Why no harm is reported if no other flows compete.
 NO_OTHERS = "the scenario has no other [[flows]] without a size"
@@ -134,7 +138,8 @@ def excludes_zero(difference: Summary) -> bool | None:
 
 def choices(text: str, loaded: Loaded) -> Vary:
     """Parse names of algorithms, or a key and its values. Raises `InputError` for fewer than two."""
-    found = candidates.vary(text, TRY) if "=" in text else candidates.tried(text, loaded.source.toml(), TRY)
+    is_key = _KEY.match(text)
+    found = candidates.vary(text, TRY) if is_key else candidates.tried(text, loaded.source.toml(), TRY)
     if len(found.values) < 2:
         raise InputError(f"{TRY}: found one choice, {shown(text)}; expected two or more, such as cubic,bbr")
     return found
