@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 import ackclock as ac
-from ackclock import capture
+from ackclock.capture import Captured
+from ackclock.capture import read as read_capture
 from ackclock.capture.diagnosis import diagnose
 from ackclock.cli.terminal import capture as terminal
 from ackclock.reproductions import impose, pcap
@@ -162,17 +163,17 @@ def main() -> None:
     """Makes the page."""
     text = PAGE
     for name, (heading, before, caption, kind) in LIVE_CASES.items():
-        found = capture.read([LIVE / f"{name}.pcap.xz"], segments=True)
+        found = read_capture([LIVE / f"{name}.pcap.xz"], segments=True)
         text += section(name, heading, before, f"{name}.pcap.xz", found, (kind, caption))
     with tempfile.TemporaryDirectory() as place:
         for name, (heading, scenario, before, caption, kind) in GUEST_CASES.items():
-            found = capture.read([made(Path(place) / name, scenario, stalls=name == "stall")], segments=True)
+            found = read_capture([made(Path(place) / name, scenario, stalls=name == "stall")], segments=True)
             made_by = f"{before}\n\n```toml\n{scenario}```"
             text += section(name, heading, made_by, f"{name}.pcap", found, (kind, caption))
     (DOCS / "guides" / "doctor.md").write_text(text + VERDICT, encoding="utf-8")
 
 
-def section(name: str, heading: str, before: str, file: str, found: capture.Captured, picture: tuple[str, str]) -> str:
+def section(name: str, heading: str, before: str, file: str, found: Captured, picture: tuple[str, str]) -> str:
     """Write the picture of a case; return its section of the page."""
     kind, caption = picture
     image = f"doctor-{name}.png"
@@ -201,7 +202,7 @@ def with_engine_addresses(record: pcap.Record) -> pcap.Record:
     return replace(record, kept=bytes(kept))
 
 
-def doctor_output(found: capture.Captured) -> str:
+def doctor_output(found: Captured) -> str:
     """Return the output of `ackclock doctor`."""
     into = StringIO()
     terminal.print_diagnosis(found.analysis, diagnose(found.analysis), Console(file=into, width=80, highlight=False))

@@ -70,6 +70,10 @@ PAGES = (
     "docs/concepts/fluid.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
+    "docs/guides/tutorial-operator.md",
+    "docs/guides/tutorial-designer.md",
+    "docs/guides/tutorial-researcher.md",
+    "docs/guides/tutorial-troubleshooter.md",
 )
 WALK = "CONTRIBUTING.md"
 BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)(?<=\n)```", re.DOTALL)

@@ -37,7 +37,6 @@ from ackclock.scenario.traffic import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-CONFIGURATION = ".mkdocs.made.yml"
 SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
@@ -48,7 +47,7 @@ FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp
 
 
 def main() -> None:
-    """Writes all pages and the configuration."""
+    """Write all pages."""
     shutil.rmtree(DOCS / "algorithms", ignore_errors=True)
     specs = algorithms.every()
     for spec in specs:
@@ -59,7 +58,6 @@ def main() -> None:
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())
-    write_configuration(specs)
 
 
 def write(name: str, text: str) -> None:
@@ -393,17 +391,6 @@ def toml_value(value: object) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {toml_value(one)}" for key, one in value.items()) + " }"
     return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def write_configuration(specs: list[AlgorithmSpec]) -> None:
-    """mkdocs.yml with a page per algorithm in the navigation."""
-    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    lines = ["      - Algorithms:", "          - algorithms/index.md"]
-    for family, title in FAMILY_TITLES.items():
-        lines.append(f"          - {title}:")
-        lines += [f"              - {spec.name}: {page_path(spec)}" for spec in specs if spec.family == family]
-    text = text.replace("      - Algorithms: algorithms/index.md", "\n".join(lines))
-    (ROOT / CONFIGURATION).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ackclock import capture
 from ackclock.capture import match
+from ackclock.capture import read as read_capture
 from ackclock.capture.diagnosis import diagnose
 from ackclock.errors import InputError
 
@@ -67,7 +67,7 @@ def main() -> None:
 def _analysed(path: Path, skipped: int) -> Mapping[str, Any] | None:
     """Return the analysis of a capture (pcap, in xz) without its first packets; None if it has no more."""
     if not skipped:
-        return capture.read([path]).analysis
+        return read_capture([path]).analysis
     content, place = lzma.decompress(path.read_bytes()), 24
     for _ in range(skipped):
         if place >= len(content):
@@ -77,7 +77,7 @@ def _analysed(path: Path, skipped: int) -> Mapping[str, Any] | None:
     with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
         file.write(content[:24] + content[place:])
         file.flush()
-        return capture.read([Path(file.name)]).analysis
+        return read_capture([Path(file.name)]).analysis
 
 
 def _outcome(verdict: str, vantage: str, truth: Mapping[str, Any]) -> str:

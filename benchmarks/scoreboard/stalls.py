@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ackclock as ac
-from ackclock import capture
+from ackclock.capture import read as read_capture
 from ackclock.reproductions import impose, pcap
 from ackclock.reproductions.imposed import CLASSES, NOTHING, Windows, judged, resting
 from ackclock.reproductions.pcap import Record
@@ -182,7 +182,7 @@ def scored(case: Drawn, out: Path) -> Iterator[tuple[str, str, list[tuple[str, s
 
 
 def _classes(path: Path, origin_ns: int, windows: Windows, cause: str, otherwise: str) -> list[tuple[str, str]]:
-    return list(judged(capture.read([path]).analysis, {cause: windows}, otherwise, 1e-9 * origin_ns))
+    return list(judged(read_capture([path]).analysis, {cause: windows}, otherwise, 1e-9 * origin_ns))
 
 
 def table(counts: Counter[tuple[str, str, str]]) -> None:

@@ -34,8 +34,9 @@ import tshark
 from cases import CONTROLS, control, numbers
 
 import ackclock as ac
-from ackclock import _core, capture
+from ackclock import _core
 from ackclock.capture import congestion
+from ackclock.capture import read as read_capture
 from ackclock.engines.linux.kernel import cache
 
 #: All that the packet engine has.
@@ -192,7 +193,7 @@ def of_case(number: int) -> list[Named]:
     """The flows of a case."""
     with tempfile.TemporaryDirectory() as place:
         data = ac.run(ac.loads(_text(number), name=f"which-{number}.toml").plan(), captures=Path(place), jobs=1)
-        found = {path.stem.rsplit("-")[-1]: capture.read([path]) for path in sorted(Path(place).iterdir())}
+        found = {path.stem.rsplit("-")[-1]: read_capture([path]) for path in sorted(Path(place).iterdir())}
     hits = pl.col("kind").cast(pl.String).is_in(["recovery", "timeout", "mark_reaction"])
     epochs = Counter(data.events.filter(hits)["flow"].to_list())
     true = dict(data.flows.select("flow", "congestion").rows())
@@ -269,7 +270,7 @@ def of_csv(path: Path) -> Named:
 
 def of_capture(file: Path, true: str, source: str, vantage: str = VANTAGES[0]) -> Named:
     """The flow with the most data in a capture."""
-    most = max(capture.read([file]).analysis["flows"], key=lambda flow: flow["bytes"] or 0)
+    most = max(read_capture([file]).analysis["flows"], key=lambda flow: flow["bytes"] or 0)
     ranking = most["congestion"]
     return Named(true, congestion.word(ranking), source, ranking or [], vantage)
 

@@ -7,6 +7,7 @@
     data.flows, data.queue_samples        # Polars frames
     data.metrics()                        # mean, 95 % interval and n per metric
     ac.plot.cwnd(data)                    # a matplotlib figure
+    ac.doctor("slow.pcap")                # why a transfer was slow
 
 Everything is imported when it is first used.
 """
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
     from ackclock import metrics as metrics
     from ackclock import theory as theory
+    from ackclock.capture import read as capture
     from ackclock.dataset import Dataset
+    from ackclock.doctor import diagnose as doctor
     from ackclock.engines.fluid.replay import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
     from ackclock.experiments import read
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from ackclock.experiments.sweep.run import sweep
     from ackclock.figures import plots as plot
     from ackclock.figures.report import write as report
+    from ackclock.gallery import reproduce
     from ackclock.plan import Plan
     from ackclock.scenario.builder import scenario as scenario
     from ackclock.scenario.planning import Loaded, load, loads
@@ -53,7 +57,9 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "Unsupported": ("ackclock.errors", "Unsupported"),
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
+    "capture": ("ackclock.capture", None),
     "compare": ("ackclock.experiments.comparison", "compare"),
+    "doctor": ("ackclock.doctor", None),
     "find": ("ackclock.experiments.search", "find"),
     "load": ("ackclock.scenario.planning", "load"),
     "loads": ("ackclock.scenario.planning", "loads"),
@@ -62,6 +68,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "read": ("ackclock.experiments", "read"),
     "replay": ("ackclock.engines.fluid.replay", "replay"),
     "report": ("ackclock.figures.report", "write"),
+    "reproduce": ("ackclock.gallery", "reproduce"),
     "run": ("ackclock.experiments.runner", "run"),
     "scenario": ("ackclock.scenario", None),
     "sweep": ("ackclock.experiments.sweep.run", "sweep"),
@@ -78,7 +85,9 @@ __all__ = [
     "Unsupported",
     "UnsupportedError",
     "__version__",
+    "capture",
     "compare",
+    "doctor",
     "find",
     "load",
     "loads",
@@ -87,6 +96,7 @@ __all__ = [
     "read",
     "replay",
     "report",
+    "reproduce",
     "run",
     "scenario",
     "sweep",

@@ -1,7 +1,8 @@
-"""Texts and HTML for the `repr` of results: a few lines in a terminal, a table in a notebook."""
+"""Texts and HTML for the `repr` of results: a few lines in a terminal, a table in a notebook; numbers with units."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -10,6 +11,27 @@ WIDTH = 110
 
 #: Items of a list that are named; of a longer one the rest is counted.
 MAX_NAMED = 8
+
+#: Rows of a table in a notebook.
+MAX_ROWS = 20
+
+
+#: Unit → steps of (factor, name), greatest first.
+SCALES = {
+    "bit/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "bit/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "share": ((0.01, "%"),),
+    "packets": ((1.0, "packets"),),
+    "segments": ((1.0, "segments"),),
+    "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
+    "byte/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "bytes/s")),
+}
+
+#: Units of things that are counted: a whole number of them has no decimals.
+COUNTED = ("", "packets", "bytes")
+
+#: Text for a missing value.
+NOTHING = "–"
 
 
 def lines(*texts: str) -> str:
@@ -59,3 +81,50 @@ def values(table: Mapping[str, object]) -> str:
     """Return parameters in a line: `limit_packets 13, ecn False`."""
     return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
                      for name, value in table.items())  # fmt: skip
+
+
+def value(number: float | None, unit: str, digits: int = 3) -> str:
+    """Return `95.7 Mb/s`, `84.4 ms`, `99.4 %`, `0.944`; `–` for null. At least `digits` significant digits."""
+    if number is None:
+        return NOTHING
+    factor, name = scale(number, unit)
+    whole = unit in COUNTED and factor == 1 and number == round(number)
+    return joined(fixed(number / factor, 0 if whole else decimals(number / factor, digits)), name)
+
+
+def interval(mean: float | None, low: float | None, high: float | None, unit: str) -> tuple[str, str]:
+    """Return a mean and its interval in the same unit and digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
+    if mean is None or low is None or high is None:
+        return value(mean, unit), NOTHING
+    factor, name = scale(mean, unit)
+    middle, half = mean / factor, (high - low) / 2 / factor
+    places = max(decimals(middle, 3), min(decimals(half, 1), decimals(middle, 3) + 1) if half > 0 else 0)
+    texts = [fixed(number / factor, places) for number in (low, high)]
+    return joined(fixed(middle, places), name), f"{texts[0]} – {texts[1]}"
+
+
+def scale(number: float, unit: str) -> tuple[float, str]:
+    """Return the divisor and the name of the unit that suits a number."""
+    steps = SCALES.get(unit, ((1.0, ""),))
+    for factor, name in steps:
+        if abs(number) >= factor:
+            return factor, name
+    return next((step for step in steps if step[0] == 1), steps[0]) if number == 0 else steps[-1]
+
+
+def decimals(number: float, digits: int) -> int:
+    """Return the decimals that give a number `digits` significant digits; integers up to 99,999 are not cut."""
+    if number == 0 or not math.isfinite(number):
+        return 0
+    return max(0, min(9, digits - 1 - math.floor(math.log10(abs(number)))))
+
+
+def fixed(number: float, places: int) -> str:
+    """Return a number with so many decimals, and no minus before a zero."""
+    text = f"{number:,.{places}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+
+
+def joined(text: str, name: str) -> str:
+    """Return a number with its unit, if it has one."""
+    return f"{text} {name}" if name else text

@@ -240,6 +240,8 @@ def test_packets_without_a_time_are_reported(pcap, tmp_path):
 
 def test_wrong_arguments_are_reported():
     with pytest.raises(TypeError):
+        capture.read(3)
+    with pytest.raises(InputError, match=r"a\.pcap: found no such file"):
         capture.read("a.pcap")
     with pytest.raises(InputError):
         capture.read(["a.pcap"], interval_s=-1.0)

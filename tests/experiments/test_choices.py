@@ -75,6 +75,19 @@ def test_one_seed_has_a_difference_without_interval():
     assert (row["difference_low"], row["differs"]) == (None, None)
 
 
+def test_a_choice_may_be_a_table_with_parameters():
+    found = compared(ONE_GROUP, 'cubic,{ kind = "cubic", beta = 0.85 }', repeats=1)
+    assert found.key == "flows[0].congestion"
+    assert found.labels[0] == "cubic"
+    own = ac.run(ac.loads(ONE_GROUP).with_({"repeats": 1, "flows[0].congestion": {"kind": "cubic", "beta": 0.85}}))
+    goodput = [row[found.labels[1]]["mean"] for name, row in found.metrics.items() if name == "goodput_bps"]
+    assert goodput == [own.metrics()["summary"]["goodput_bps"]["mean"]]
+    tables = compared(ONE_GROUP, '{ discipline = "codel", target = "2ms" },pfifo', repeats=1)
+    assert tables.key == "network.queue"
+    with pytest.raises(InputError, match="--try: found a table without kind or discipline in"):
+        compared(ONE_GROUP, "{ beta = 0.85 },cubic")
+
+
 def test_qdiscs_have_their_own_limits():
     found = compared(ONE_GROUP, "pfifo,codel", repeats=1)
     assert found.key == "network.queue"
@@ -86,7 +99,7 @@ def test_qdiscs_have_their_own_limits():
 def test_harm_is_the_share_of_the_goodput_by_oneself_that_is_lost():
     """Two CUBIC flows beside a Reno flow: it has the link by itself, and a part of it with them."""
     found = compared(TWO_GROUPS, "cubic,reno")
-    cubic, reno = found.harm
+    cubic, reno = of_goodput(found)
     assert (cubic.choice, reno.choice, cubic.group) == ("cubic", "reno", "reno")
     by_itself, shared = (_reno_bytes(flows) for flows in (("reno",), ("cubic", "cubic", "reno")))
     assert cubic.done.mean == pytest.approx(1 - shared / by_itself, abs=0.05)
@@ -94,6 +107,37 @@ def test_harm_is_the_share_of_the_goodput_by_oneself_that_is_lost():
     assert reno.done == reno.own_kind == cubic.own_kind
     assert cubic.excess.mean == pytest.approx(cubic.done.mean - cubic.own_kind.mean)
     assert cubic.excess.n == 3
+
+
+def of_goodput(found: choices.Choices) -> list[choices.Harm]:
+    return [harm for harm in found.harm if harm.metric == "goodput_bps"]
+
+
+def test_harm_in_loss_and_delay_is_the_part_that_others_cause():
+    """Harm where less is better (Ware 2019): (y - x) / y, with x by oneself and y beside the others."""
+    found = compared(TWO_GROUPS, "cubic,vegas", repeats=1, **{"record.delays": True})
+    groups = [{"congestion": name, "start": {"jitter": "100ms"}} for name in ("reno", "cubic", "cubic")]
+    scenario = ac.loads(ONE_GROUP).with_({"repeats": 1, "record.delays": True})
+    alone, beside = (
+        ac.run(scenario.with_({"flows": some})).flows.filter(congestion="reno") for some in (groups[:1], groups)
+    )
+    for metric, column in (("delay_mean_s", "measured_delay_mean_s"), ("retransmission_rate", None)):
+        x, y = (_value(flows, column) for flows in (alone, beside))
+        (harm, _) = [each for each in found.harm if each.metric == metric]
+        assert harm.done.mean == pytest.approx((y - x) / y, abs=0.15)
+        assert harm.done.mean < 1
+    unrecorded = compared(TWO_GROUPS, "cubic,vegas", repeats=1)
+    assert {harm.metric for harm in unrecorded.harm} == {"goodput_bps", "retransmission_rate"}
+
+
+def _value(flows, column: str | None) -> float:
+    row = flows.row(0, named=True)
+    return row[column] if column else row["measured_retransmissions"] / row["measured_sent_packets"]
+
+
+def test_harm_where_less_is_better_is_zero_without_any():
+    assert choices._harm({1: 0.0, 2: 0.0, 3: 0.1}, {1: 0.0, 2: 0.2, 3: 0.0}, more=False) == {1: 0.0, 2: 1.0}
+    assert choices._harm({1: 0.0, 2: 8.0}, {1: 1.0, 2: 6.0}, more=True) == {2: 0.25}
 
 
 def _reno_bytes(flows: tuple[str, ...]) -> float:
@@ -104,8 +148,8 @@ def _reno_bytes(flows: tuple[str, ...]) -> float:
 
 
 def test_the_own_kind_of_a_group_is_run_if_it_is_no_choice():
-    (harm, _) = compared(TWO_GROUPS, "cubic,vegas").harm
-    (_, own) = compared(TWO_GROUPS, "cubic,reno").harm
+    (harm, _) = of_goodput(compared(TWO_GROUPS, "cubic,vegas"))
+    (_, own) = of_goodput(compared(TWO_GROUPS, "cubic,reno"))
     assert harm.own_kind == own.done
 
 
@@ -117,13 +161,13 @@ start = { jitter = "100ms" }
 tcp = { pacing = true }
 """
     found = compared(TWO_GROUPS + third, "cubic,vegas", repeats=2)
-    assert [(harm.choice, harm.group) for harm in found.harm] == [
+    assert [(harm.choice, harm.group) for harm in of_goodput(found)] == [
         ("cubic", "reno"),
         ("cubic", "reno"),
         ("vegas", "reno"),
         ("vegas", "reno"),
     ]
-    first, second = found.harm[:2]
+    first, second = of_goodput(found)[:2]
     assert first.done != second.done
     assert first.suffered == second.suffered
 
@@ -149,7 +193,7 @@ def test_the_command_prints_tables_and_resumes(tmp_path, monkeypatch):
     text = " ".join(done.stdout.split())
     assert "packet engine, 2 choices of flows[0].congestion, 3 runs each, with the same seeds" in text
     assert "Differences to cubic: means over pairs of runs with the same seed" in text
-    assert "Harm: the share of its goodput alone that a group loses to another (Ware et al. 2019)" in text
+    assert "Harm: the share of its goodput alone that a group loses to another, or of its loss and delay" in text
     main, solo = sorted((tmp_path / "results").iterdir())
     assert solo.name == f"{main.name}-solo"
     assert {"comparison.json", "report.html", "points.parquet", "manifest.json"} < {

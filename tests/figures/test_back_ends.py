@@ -93,6 +93,33 @@ def test_heat_maps_have_the_same_values_and_boxes_their_extremes():
     assert (min(ends), max(ends)) == (1.0, 9.0)
 
 
+def test_values_over_decades_have_a_logarithmic_axis_with_zero_at_its_edge():
+    assert figure_spec.by_decades(Axis("y"), [0.0, 1.0, 99.0]) == Axis("y")
+    assert figure_spec.by_decades(Axis("y"), [-1.0, 1.0, 1e3]) == Axis("y")
+    axis = figure_spec.by_decades(Axis("y", from_zero=True), [0.0, None, 0.5, 200.0])
+    assert axis.logarithmic
+    assert [text for _, text in axis.ticks] == ["0", "0.1", "1", "10", "100"]
+    points = Points("p", X, np.array([0.0, 0.5, 20.0, 200.0]), figure_spec.BLUE, low=X - 1, high=X + 300)
+    drawing = Drawing("a", "A", "", [Panel(axis, [figure_spec.on_axis(points, axis)])], Axis("x"))
+    (axes,) = print_drawing.figure(drawing).axes
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylim()[0] == pytest.approx(axis.low)
+    assert axes.lines[0].get_ydata()[0] == pytest.approx(axis.low)  # zero is at the edge, not beyond it
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "0.1", "1", "10", "100"]
+    made = page_drawing.figure(drawing, 1000)
+    assert made.layout["yaxis"]["range"] == pytest.approx([np.log10(axis.low), np.log10(300)])
+    assert made.layout["yaxis"]["ticktext"] == ["0", "0.1", "1", "10", "100"]
+
+
+def test_lines_differ_by_marker_or_dashes_in_print():
+    lines = figure_spec.Lines(X, np.zeros((4, 7)), tuple("abcdefg"), ("g",) * 7)
+    (axes,) = print_drawing.figure(
+        Drawing("a", "A", "", [Panel(Axis("y"), [*figure_spec.curves(lines)])], Axis("x"))
+    ).axes
+    looks = [(line.get_marker(), line.get_linestyle()) for line in axes.lines]
+    assert len(set(looks)) == 7
+
+
 def test_many_flows_are_a_cloud_with_the_mean_of_each_group():
     values = np.tile(np.arange(20.0), (4, 1))
     labels = tuple(f"flow {number}" for number in range(20))

@@ -48,7 +48,7 @@ def sweep_of(limits=("0.1bdp", "1bdp", "10bdp"), controls=("reno", "cubic"), eng
 
 def test_the_axis_across_is_the_numeric_one_and_each_other_value_a_line():
     chart = sweep_figures.charts([sweep_of()])["utilisation"]
-    assert (chart.y.unit, chart.x.title) == ("%", "network.queue.limit (bdp)")
+    assert (chart.y.unit, chart.x.title) == ("%", "Queue limit (BDP)")
     assert chart.x.logarithmic
     assert [line.name for line in chart.layers] == ["reno", "cubic"]
     reno, cubic = chart.layers
@@ -61,7 +61,7 @@ def test_the_axis_across_is_the_numeric_one_and_each_other_value_a_line():
 
 def test_values_without_numbers_appear_side_by_side():
     chart = sweep_figures.charts([sweep_of(limits=("0.1bdp", "5p"))])["utilisation"]
-    assert chart.x == figure_spec.named(CONTROL, ["reno", "cubic"])
+    assert chart.x == figure_spec.named("Congestion control, flows[0]", ["reno", "cubic"])
     assert [line.name for line in chart.layers] == ["0.1bdp", "5p"]
 
 

@@ -39,6 +39,13 @@ WRONG = [
     ("ac.find(plan)", INPUT, "scenario: found a plan; expected a scenario, of which keys can vary"),
     ("ac.find(SMALL, 'jain >= 0.9')", TYPE, "require: found"),
     ("ac.find(SMALL, [])", INPUT, "--require: found none"),
+    ("ac.capture(3)", TYPE, "files: found 3; expected paths of captures"),
+    ("ac.capture([])", INPUT, "files: found none; expected paths of captures"),
+    ("ac.capture('none.pcap')", INPUT, "none.pcap: found no such file; expected a capture (pcap or pcapng)"),
+    ("ac.doctor([None])", TYPE, "files[0]: found None; expected a path"),
+    ("ac.doctor('none.pcap', 3)", TYPE, "expression: found 3; expected a text"),
+    ("ac.reproduce(3)", TYPE, "name: found 3; expected a name as a text"),
+    ("ac.reproduce('B5.4', jobs=0)", INPUT, JOBS.format("0")),
     ("ac.report('a', 'b')", TYPE, "results: found"),
     # run
     ("ac.run('t.toml')", SCENARIO, "t.toml: found no such file; expected a scenario file"),

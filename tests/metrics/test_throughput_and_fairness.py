@@ -48,6 +48,14 @@ def test_efficiency_leaves_out_what_crosses_another_link() -> None:
     assert result["goodput_bps"] == pytest.approx(1e7)
 
 
+def test_efficiency_is_relative_to_a_policers_rate() -> None:
+    """15 s at 2 Mb/s hold 3.75 MB, of which 3 MB arrive; the link of 10 Mb/s behind the policer is not the measure."""
+    queue = {"discipline": "tbf", "parameters": {"rate_bps": 2e6, "per_flow": False}}
+    plan = {**PLAN, "links": [{"bottleneck": True, "rate_bps": 1e7, "queue": queue}]}
+    rows = {"flows": synthetic.flows(1, measured_bytes=[3_000_000]), "links": synthetic.link()}
+    assert metrics.of_run(view(rows, plan))["efficiency"] == pytest.approx(0.8)
+
+
 def test_several_bottlenecks_add_up() -> None:
     two = {
         "link": [0, 1],

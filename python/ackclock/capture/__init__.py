@@ -1,7 +1,7 @@
 """Analyse packet captures: the TCP connections in them become the dataset that engines write.
 
 `crates/ackclock-analysis` reads and analyses; its rows become tables (`tables`), and its findings a JSON object
-(`analysis`), which needs no tables and is faster alone.
+(`analysis`), which needs no tables and is faster alone. Called, the package is `read`: `ackclock.capture("slow.pcap")`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ackclock import _core
+from ackclock import _core, repr_format
 from ackclock.capture import congestion
 from ackclock.capture.analysis import AT_A_TIME, summarise_capture
 from ackclock.errors import InputError
 from ackclock.input import arguments
-from ackclock.input.arguments import checked, optional, several
+from ackclock.input.arguments import checked, one_or_several, optional
 from ackclock.system import files as regular
+from ackclock.system.callable_package import make_callable
 from ackclock.system.files import readable
 
 if TYPE_CHECKING:
     from ackclock.capture.clock import ClockLog
     from ackclock.dataset import Dataset
+
+#: Captures: a path, or several.
+Files: TypeAlias = "Path | str | Sequence[Path | str]"
 
 #: Standard input, among the files.
 STANDARD_INPUT = "-"
@@ -33,9 +37,12 @@ INTERVAL_S = 0.1
 #: Connections that the JSON object lists. The tables have all.
 MAX_FLOWS = 10_000
 
+#: Columns of a flow in a notebook, with their units.
+SHOWN = (("bytes", "bytes"), ("goodput_bps", "bit/s"), ("rtt_mean_s", "s"), ("segments_lost", ""))
+
 #: Arguments that select captures, and which of their packets.
 READ = {
-    "files": several(arguments.PATH, "paths of captures"),
+    "files": one_or_several(arguments.PATH, "paths of captures"),
     "expression": arguments.TEXT,
     "clock_log": optional(arguments.PATH),
 }
@@ -49,7 +56,7 @@ class CaptureSummary:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Captured:
     """Analysis of captures with its tables."""
 
@@ -57,11 +64,20 @@ class Captured:
     analysis: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return repr_format.lines("Captured", self.analysis["summary"], *self.notes)
+
+    def _repr_html_(self) -> str:
+        """Return HTML for a notebook: the summary, and the flows with the most data."""
+        flows = sorted(self.analysis["flows"], key=lambda flow: -(flow["bytes"] or 0))[: repr_format.MAX_ROWS]
+        heads = ("client", "server", "sender", "data", "goodput", "RTT", "lost")
+        rows = [[flow[key] for key in heads[:3]] + [repr_format.value(flow[key], unit) for key, unit in SHOWN]
+                for flow in flows]  # fmt: skip
+        return repr_format.html("Captured", [self.analysis["summary"], *self.notes], heads if rows else (), rows)
+
 
 @checked(**READ)
-def summarise(
-    files: Sequence[Path | str], expression: str = "", *, clock_log: Path | str | None = None
-) -> CaptureSummary:
+def summarise(files: Files, expression: str = "", *, clock_log: Path | str | None = None) -> CaptureSummary:
     """Return the analysis of `read` without its tables: several times as fast where there are many connections.
 
     Raises:
@@ -82,7 +98,7 @@ def summarise(
     command=optional(arguments.TEXT),
 )
 def read(
-    files: Sequence[Path | str],
+    files: Files,
     expression: str = "",
     *,
     interval_s: float = INTERVAL_S,
@@ -93,7 +109,7 @@ def read(
     """Analyse captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
 
     Args:
-        files: the captures.
+        files: the captures, or one.
         expression: only these packets, in the language of pcap-filter(7).
         interval_s: flows are sampled at most once in this time, in seconds.
         segments: also the fate of each copy of each data segment and each acknowledgement, as the tables `segments`
@@ -133,7 +149,8 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
     return Captured(data, data.manifest["capture"])
 
 
-def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _core.Capture:
+def _opened(files: Files, expression: str, **options: Any) -> _core.Capture:
+    files = [files] if isinstance(files, (str, Path)) else files
     if not files:
         raise InputError("files: found none; expected paths of captures")
     names = [str(path) for path in files]
@@ -191,3 +208,6 @@ def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Itera
             f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "
             "--filter takes some addresses or ports only"
         )
+
+
+make_callable(__name__, __name__, "read")

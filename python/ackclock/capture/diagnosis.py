@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ackclock import repr_format
 from ackclock.capture.findings import (
     LIMITS,
     STALLS,
@@ -32,6 +33,7 @@ from ackclock.capture.findings import (
     too_little_data,
 )
 from ackclock.capture.observations import observations
+from ackclock.figures import numbers
 
 #: A cause is not worth a word beside a path at full speed that has so many times its share.
 OUTWEIGHED = 4.0
@@ -75,7 +77,7 @@ HIDDEN_LIMITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis:
     """The verdict, the share of the time of each cause, and the findings, the largest share first."""
 
@@ -88,6 +90,21 @@ class Diagnosis:
         """Return the causes with a reportable share, the greatest first."""
         told = [(cause, share) for cause, share in self.costs.items() if share >= REPORTED]
         return sorted(told, key=lambda cost: -cost[1])
+
+    @property
+    def heading(self) -> tuple[str, str]:
+        """Return the verdict, and the share of the time of each cause, if any has one."""
+        shares = ", ".join(f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in self.largest_costs)
+        return f"Verdict: {self.verdict.label}.", f"Time by cause: {shares}." if shares else ""
+
+    def __repr__(self) -> str:
+        return "\n".join(filter(None, (*self.heading, *(f"* {finding.sentence}" for finding in self.findings))))
+
+    def _repr_html_(self) -> str:
+        """Return HTML for a notebook: the verdict, and each finding with its evidence and the next step."""
+        verdict, shares = self.heading
+        rows = [(each.sentence, numbers.evidence_line(each.evidence), each.next) for each in self.findings]
+        return repr_format.html(verdict, [shares] if shares else [], ("finding", "evidence", "next"), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON object."""

@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from ackclock import _core, capture
-from ackclock.capture import clock_sync
+from ackclock import _core
+from ackclock.capture import INTERVAL_S, STANDARD_INPUT, Captured, clock_sync
+from ackclock.capture import read as read_capture
 from ackclock.capture.clock_sync import Relation
 from ackclock.dataset import Dataset, Part, tables
 from ackclock.errors import InputError
@@ -55,21 +56,21 @@ class Joined:
 
 def read(
     first: Path | str, second: Path | str, expression: str = "", *, command: str | None = None, **options: Any
-) -> capture.Captured:
+) -> Captured:
     """Analyse two captures of the same flows, in either order, as one: see `capture.read` for the rest.
 
     Tables and analysis are those of the capture that is nearer to the sender of most data, with the tables `delays` and
     `placed` and the answer `joined` besides. Raises `InputError` if a capture cannot be read, or nothing is in both.
     """
-    if capture.STANDARD_INPUT in (str(first), str(second)):
+    if STANDARD_INPUT in (str(first), str(second)):
         raise InputError("--join: found standard input; expected two files, which are read twice")
-    seen = [capture.read([path], expression, segments=True, command=command, **options) for path in (first, second)]
+    seen = [read_capture([path], expression, segments=True, command=command, **options) for path in (first, second)]
     joined = join(Path(first), Path(second), expression)
     if joined.paths[0] != Path(first):
         seen.reverse()
     near, far = seen
     placed = _placed(joined, near.data, far.data)
-    delays = _delays(joined, near.data, options.get("interval_s", capture.INTERVAL_S))
+    delays = _delays(joined, near.data, options.get("interval_s", INTERVAL_S))
     analysis = {
         **near.analysis,
         "files": [*near.analysis["files"], *far.analysis["files"]],

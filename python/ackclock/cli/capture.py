@@ -72,10 +72,10 @@ def capture(
         tcpdump -w - | ackclock capture - --json
         ackclock capture sender.pcap receiver.pcap --join
     """
-    from ackclock import capture as captures
+    from ackclock.capture import read, summarise
 
     if out is None and not join and not tables:
-        _print(captures.summarise(files, expression, clock_log=clock_log), as_json)
+        _print(summarise(files, expression, clock_log=clock_log), as_json)
         return
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
@@ -85,7 +85,7 @@ def capture(
     if join:
         analysis = _matched(files, expression, clock_log=clock_log, command=options.command_line())
     else:
-        analysis = captures.read(
+        analysis = read(
             files,
             expression,
             clock_log=clock_log,

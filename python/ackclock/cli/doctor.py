@@ -40,7 +40,7 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
         ackclock doctor sender.pcap.gz --filter "host 192.0.2.1" --json
         ackclock doctor slow.pcap --html why.html
     """
-    from ackclock import capture
+    from ackclock.capture import of_result, read
     from ackclock.capture.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
 
@@ -49,9 +49,9 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
     if len(files) == 1 and files[0].is_dir():
         if expression:
             raise InputError(f"--filter: found {readable(files[0])}, a result; expected captures")
-        analysis = capture.of_result(files[0], clock_log)
+        analysis = of_result(files[0], clock_log)
     else:
-        analysis = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
+        analysis = read(files, expression, clock_log=clock_log, segments=html is not None)
     for note in analysis.notes:
         click.echo(note, err=True)
     diagnosis = diagnose(analysis.analysis)

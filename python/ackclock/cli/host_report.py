@@ -29,21 +29,18 @@ def report(
     log: Path | None = None,
 ) -> None:
     """Print the measurements and findings, and write them where an option says so."""
-    from ackclock import doctor
     from ackclock.cli.terminal import host as terminal
-    from ackclock.doctor import clock_gaps
+    from ackclock.doctor import clock_gaps, examined
 
-    examined = doctor.examined(
-        stalls=stalls, disk=disk, network=network, rate_bps=rate_bps, command=options.command_line()
-    )
+    found = examined(stalls=stalls, disk=disk, network=network, rate_bps=rate_bps, command=options.command_line())
     if as_json:
-        click.echo(json.dumps(examined.analysis, allow_nan=False))
+        click.echo(json.dumps(found.analysis, allow_nan=False))
     else:
-        terminal.print_host(examined)
+        terminal.print_host(found)
     if log is not None and stalls is not None:
         click.echo(f"wrote {clock_gaps.write_log(stalls, log)}", err=as_json)
     if out is not None:
-        click.echo(f"wrote {examined.data.write(out)}", err=as_json)
+        click.echo(f"wrote {found.data.write(out)}", err=as_json)
 
 
 def check_outputs(out: Path | None, log: Path | None = None, folder: Path | None = None) -> None:

@@ -14,6 +14,7 @@ import click
 from ackclock.cli import completion, options
 from ackclock.cli.command import FOLDER, Argument, Command
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,11 +54,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The size and resolution of the figure."""
+    """The size and resolution of the figure, and the names of its curves (none: their own)."""
 
     width_in: float | None = None
     titled: bool = True
     dpi: int | None = None
+    labels: Sequence[str] = ()
 
 
 @click.command(cls=Command)
@@ -105,6 +107,7 @@ class Page:
 @options.where
 @click.option("--width", metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")
 @click.option("--no-title", is_flag=True, help="Draw no title, for a paper with captions.")
+@click.option("--label", metavar="NAME[,NAME]", help="Names of the curves, in the order of the legend.")
 @click.option("--dpi", type=int, help="Resolution of a PNG (default: 200).")
 def plot(  # noqa: PLR0913 (each is an option of the command line)
     *,
@@ -122,6 +125,7 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
     where: Sequence[str],
     width: str | None,
     no_title: bool,
+    label: str | None,
     dpi: int | None,
 ) -> None:
     """Draw a figure for print, or for xplot.
@@ -130,6 +134,7 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
         ackclock plot results/dumbbell-packet cwnd
         ackclock plot results/dumbbell-packet queue --out queue.pdf --width 3.5in
         ackclock plot results/pendulum-packet cwnd --overlay results/pendulum-theory
+        ackclock plot results/pendulum-packet queue --overlay results/pendulum-theory --label 'Simulation,Closed form'
         ackclock plot results/buffer-sizing-fluid-sweep
         ackclock plot results/buffer-sizing-fluid-sweep --x limit --y utilisation
         ackclock plot results/one-flow boxes --overlay results/ten-flows
@@ -138,7 +143,8 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
     given = {"x": x, "y": y, "by": by, "metric": metric, "kind": shape}
     of_sweep = {name: value for name, value in given.items() if value is not None}
     content = Content(flow, between, of_sweep, options.selected_values(where))
-    page = Page(_width_in(width), titled=not no_title, dpi=_checked_dpi(dpi))
+    names = cli_values.items(label) if label is not None else []
+    page = Page(_width_in(width), titled=not no_title, dpi=_checked_dpi(dpi), labels=names)
     click.echo(f"wrote {draw(result, _default_kind(result, kind), out, overlay, content, page)}")
 
 
@@ -196,7 +202,7 @@ def draw(
         raise InputError(f"--out: found {shown(path.suffix)}; expected {expected}")
     if suffix == ".xpl":
         return _write_xplot(Dataset.read(result), kind, path, content)
-    with plots.page(page.width_in or WIDTH_IN, titled=page.titled):
+    with plots.page(page.width_in or WIDTH_IN, titled=page.titled, labels=page.labels):
         figure = _figure(result, kind, overlay, content)
     drawn = _encoded(figure, suffix[1:], page.dpi)
     folders.atomic_write(path, lambda new: new.write_bytes(drawn))

@@ -255,6 +255,18 @@ class Dataset:
 
         return lazy_frame.pandas_frame(self.flows if table == "flows" else self.frame(table))
 
+    @checked(table=arguments.WORD)
+    def to_xarray(self, table: str = "flow_samples") -> Any:
+        """Return a table as an `xarray.Dataset` over run, flow or link, and time; other tables over their rows.
+
+        Columns have their unit as an attribute; what a flow or link has no row for is NaN. Raises `InputError` for an
+        unknown table, for samples at times of their own, whose grid would be mostly empty, and if xarray is not
+        installed (`ackclock[xarray]`).
+        """
+        from ackclock.dataset import lazy_frame
+
+        return lazy_frame.xarray_dataset(table, self.flows if table == "flows" else self.frame(table))
+
     def __repr__(self) -> str:
         from ackclock.dataset import reprs
 

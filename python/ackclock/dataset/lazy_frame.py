@@ -166,6 +166,49 @@ def pandas_frame(table: pl.DataFrame) -> Any:
     return pandas.DataFrame({column.name: _pandas_values(column) for column in table})
 
 
+#: Table → the columns that place a row; other tables have their rows one after the other.
+DIMENSIONS = {
+    "flows": ("run", "flow"),
+    "links": ("run", "link"),
+    "flow_samples": ("run", "flow", "time_s"),
+    "queue_samples": ("run", "link", "time_s"),
+}
+
+#: Cells of a grid at most for each row of its table: samples at common times need few more than there are rows.
+MAX_CELLS = 20
+
+#: Suffix of a column → the unit of its values.
+UNITS = {"_bps": "bit/s", "_bytes": "bytes", "_p": "packets", "_s": "s"}
+
+
+def xarray_dataset(name: str, table: pl.DataFrame) -> Any:
+    """Return an `xarray.Dataset` of a table; see `Dataset.to_xarray`."""
+    try:
+        xarray: Any = import_module("xarray")
+    except ImportError as error:
+        raise InputError(f"found no xarray ({error}); expected ackclock[xarray]: pip install xarray") from None
+    keys = DIMENSIONS.get(name, ())
+    places = {key: np.unique(table[key].to_numpy()) for key in keys}
+    sizes = [values.size for values in places.values()]
+    if keys and np.prod(sizes, dtype=float) > MAX_CELLS * max(table.height, 1):
+        wide = " × ".join(f"{size:,}" for size in sizes)
+        found = f"{wide} values of {', '.join(keys)} for {table.height:,} rows"
+        raise InputError(f"{name}: found {found}; expected samples at common times: take to_pandas, or scan")
+    where = tuple(np.searchsorted(values, table[key].to_numpy()) for key, values in places.items())
+    dimensions = keys or ("row",)
+    columns = {}
+    for column in table.drop(keys):
+        values = np.asarray(_pandas_values(column))
+        if keys:
+            kind = np.float64 if column.dtype.is_numeric() else object
+            values, given = np.full(sizes, np.nan if kind is np.float64 else None, dtype=kind), values
+            values[where] = given
+        unit = next((unit for suffix, unit in UNITS.items() if column.name.endswith(suffix)), None)
+        columns[column.name] = (dimensions, values, {"units": unit} if unit else {})
+    coordinates = {key: (key, values, {"units": "s"} if key == "time_s" else {}) for key, values in places.items()}
+    return xarray.Dataset(columns, coordinates)
+
+
 def _pandas_values(column: pl.Series) -> Any:
     if column.dtype.is_numeric():
         return (column.cast(pl.Float64) if column.null_count() else column).to_numpy()

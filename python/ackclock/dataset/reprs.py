@@ -55,17 +55,15 @@ def html(data: Recorded) -> str:
         rows = list(_metrics(data)) if sum(counts(data).values()) <= MAX_ROWS else []
     except InputError:
         rows = []
-    return repr_format.html(
-        summary[0], summary[1:], ("metric", "unit", "mean", "95 % interval", "runs") if rows else (), rows
-    )
+    return repr_format.html(summary[0], summary[1:], ("metric", "mean", "95 % interval", "runs") if rows else (), rows)
 
 
-def _metrics(data: Recorded) -> Iterator[tuple[str, str, str, str, str]]:
+def _metrics(data: Recorded) -> Iterator[tuple[str, str, str, str]]:
     views = list(metrics.runs(data))
     for name in metrics.main("table"):
         values = [metrics.value(view, name) for view in views]
         result = metrics.summarise([value for value in values if isinstance(value, float)], 0.0, METRICS[name].maximum)
         if result.mean is not None:
-            has_interval = result.ci95_low is not None and result.ci95_high is not None
-            interval = f"{result.ci95_low:.4g} to {result.ci95_high:.4g}" if has_interval else "–"
-            yield METRICS[name].label, METRICS[name].unit, f"{result.mean:.4g}", interval, str(result.n)
+            ends = (result.mean, result.ci95_low, result.ci95_high)
+            mean, interval = repr_format.interval(*ends, METRICS[name].unit)
+            yield METRICS[name].label, mean, interval, str(result.n)

@@ -1,13 +1,15 @@
-"""Examine this host: gaps in its clock, disk speed, settings that limit transfers, and the network to a peer.
+"""Diagnose captures, and examine this host: its clock, disk, settings that limit transfers, and network to a peer.
 
-Each part measures and gives a dataclass; its `findings` say in sentences what is worth a word. `examined` has all parts
-as a dataset (`clock_gaps`, `disk`; `flows` and `flow_samples` of the network) and as analysis.
+Called, the package is `diagnose`: `ackclock.doctor("slow.pcap")`. Each part of a host's examination measures and gives
+a dataclass; its `findings` say in sentences what is worth a word. `examined` has all parts as a dataset (`clock_gaps`,
+`disk`; `flows` and `flow_samples` of the network) and as analysis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _core
@@ -17,11 +19,18 @@ from ackclock.doctor import settings
 from ackclock.doctor.clock_gaps import Stalls
 from ackclock.doctor.disk import Disk
 from ackclock.doctor.settings import Finding, Settings
+from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, one_or_several, optional
+from ackclock.system.callable_package import make_callable
+from ackclock.system.files import readable
 
 if TYPE_CHECKING:
+    from ackclock.capture import Files
+    from ackclock.capture.diagnosis import Diagnosis
     from ackclock.doctor.network import Network
 
-__all__ = ["Examined", "Finding", "examined"]
+__all__ = ["Examined", "Finding", "diagnose", "examined"]
 
 #: Words behind integer codes.
 NAMES = {"clock_gaps.class": CLOCK_GAPS, "disk.operation": DISK_OPERATIONS, "disk.target": DISK_TARGETS}
@@ -34,6 +43,33 @@ class Examined:
     data: Dataset
     analysis: Mapping[str, Any]
     findings: tuple[Finding, ...] = field(default=())
+
+
+@checked(
+    files=one_or_several(arguments.PATH, "paths of captures"),
+    expression=arguments.TEXT,
+    clock_log=optional(arguments.PATH),
+)
+def diagnose(files: Files, expression: str = "", *, clock_log: Path | str | None = None) -> Diagnosis:
+    """Return what made transfers slow, from captures or the folder of a captured result, as `ackclock doctor` does.
+
+    Args:
+        files: the captures, or one; or a folder that `ackclock capture --out` wrote.
+        expression: only these packets, in the language of pcap-filter(7).
+        clock_log: a log of gaps in the clock of the host.
+
+    Raises:
+        InputError: nothing could be read, the expression is none, or the folder holds no analysis of captures.
+    """
+    from ackclock.capture import of_result, summarise
+    from ackclock.capture.diagnosis import diagnose
+
+    paths = [files] if isinstance(files, (str, Path)) else files
+    if len(paths) != 1 or not Path(paths[0]).is_dir():
+        return diagnose(summarise(paths, expression, clock_log=clock_log).analysis)
+    if expression:
+        raise InputError(f"expression: found {readable(paths[0])}, a result; expected captures")
+    return diagnose(of_result(paths[0], clock_log).analysis)
 
 
 def examined(
@@ -93,3 +129,6 @@ def _with(data: Dataset, network: Network) -> Dataset:
 def _about(analysis: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], command: str | None) -> dict[str, Any]:
     command_entry = {"command": command} if command else {}
     return {"ackclock": _core.version, "runs": list(runs), **command_entry, "host": dict(analysis)}
+
+
+make_callable(__name__, __name__, "diagnose")

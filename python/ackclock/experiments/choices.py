@@ -9,13 +9,17 @@ Deployment of Congestion Control Algorithms, HotNets 2019. A flow group has a go
 competitor, which does it the harm (x − y) / x. A new algorithm is acceptable beside an old one if it harms it no more
 than the old one harms itself, with as many flows. Here the choices are those of the first `[[flows]]`; the others are
 the groups that may be harmed, and a group by itself has the same network, flows, paths and starts, in which the flows
-of the other groups end after one packet. Only goodput is judged, and only of flows without a size.
+of the other groups end after one packet. Flows without a size are judged, by their goodput; and by what is better if
+it is less, where the harm is (y − x) / y: their retransmission rate, and their one-way delay if the scenario records it
+(`delays = true`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -48,22 +52,31 @@ CONGESTION, ONE_PACKET = candidates.KEYS["congestion"], "1p"
 #: The table as JSON, in the folder, and the number of digits in the folder's name.
 TABLE, DIGITS = "comparison.json", 6
 
+#: A key before its values: an algorithm with parameters has its equals signs within braces.
+_KEY = re.compile(r"[^,={]+=")
+
 #: Why no harm is reported if no other flows compete.
 NO_OTHERS = "the scenario has no other [[flows]] without a size"
 
 #: Suffix of the folder with the groups by themselves.
 SOLO = "-solo"
 
-#: Goodput in bytes by seed.
+#: A quantity of a group by seed.
 BySeed: TypeAlias = Mapping[int, float]
+
+#: Quantity → whether more of it is better. The names are those of metrics.
+JUDGED = {"goodput_bps": True, "retransmission_rate": False, "delay_mean_s": False}
 
 
 @dataclass(frozen=True)
 class Harm:
-    """Harm of a choice to a group, of the group's own kind to it, their paired difference, and of the others to it."""
+    """Harm of a choice to a group in a quantity of `JUDGED`, of the group's own kind to it, their paired difference,
+    and of the others to the choice.
+    """  # noqa: D205
 
     choice: str
     group: str
+    metric: str
     done: Summary
     own_kind: Summary
     excess: Summary
@@ -134,7 +147,8 @@ def excludes_zero(difference: Summary) -> bool | None:
 
 def choices(text: str, loaded: Loaded) -> Vary:
     """Parse names of algorithms, or a key and its values. Raises `InputError` for fewer than two."""
-    found = candidates.vary(text, TRY) if "=" in text else candidates.tried(text, loaded.source.toml(), TRY)
+    is_key = _KEY.match(text)
+    found = candidates.vary(text, TRY) if is_key else candidates.tried(text, loaded.source.toml(), TRY)
     if len(found.values) < 2:
         raise InputError(f"{TRY}: found one choice, {shown(text)}; expected two or more, such as cubic,bbr")
     return found
@@ -230,18 +244,21 @@ class Competition:
     own_kind: Mapping[int, int]
 
     def harm(self, labels: Sequence[str], plans: Sequence[Plan], main: Sweep, solo: Sweep) -> Iterator[Harm]:
-        """Yield the harm of each choice to each group."""
-        mixed, by_itself = _goodputs(main), _goodputs(solo)
+        """Yield the harm of each choice to each group, in each quantity that is known."""
+        all_mixed, all_by_itself = _judged(main), _judged(solo)
         for choice, label in enumerate(labels):
-            suffered = _harm(by_itself.get((1 + choice, 0), {}), mixed.get((choice, 0), {}))
             for group, case in self.own_kind.items():
-                x, own = by_itself.get((0, group), {}), by_itself.get((case, group), {})
-                done, own_kind = _harm(x, mixed.get((choice, group), {})), _harm(x, own)
                 is_own = plans[choice].groups[0].congestion == plans[choice].groups[group].congestion
-                excess = [] if is_own else [done[seed] - own_kind[seed] for seed in done.keys() & own_kind.keys()]
-                parts = (done.values(), own_kind.values(), excess, suffered.values())
-                if done:
-                    yield Harm(label, plans[choice].groups[group].name, *(summarise([*part]) for part in parts))
+                for metric, more in JUDGED.items():
+                    mixed, by_itself = all_mixed[metric], all_by_itself[metric]
+                    suffered = _harm(by_itself.get((1 + choice, 0), {}), mixed.get((choice, 0), {}), more=more)
+                    x, own = by_itself.get((0, group), {}), by_itself.get((case, group), {})
+                    done, own_kind = (_harm(x, y, more=more) for y in (mixed.get((choice, group), {}), own))
+                    excess = [] if is_own else [done[seed] - own_kind[seed] for seed in done.keys() & own_kind.keys()]
+                    parts = (done.values(), own_kind.values(), excess, suffered.values())
+                    if done:
+                        name = plans[choice].groups[group].name
+                        yield Harm(label, name, metric, *(summarise([*part]) for part in parts))
 
 
 def _competition(loaded: Loaded, found: Vary, plan: Plan) -> Competition | None:
@@ -268,22 +285,40 @@ def _algorithm(table: Mapping[str, Any], plan: Plan, number: int) -> Any:
     return table.get("congestion") or (congestion.kind if congestion else None)
 
 
-def _goodputs(sweep: Sweep) -> Mapping[tuple[int, int], BySeed]:
-    """Return the bytes that a group delivered by point, group and seed."""
+def _judged(sweep: Sweep) -> Mapping[str, Mapping[tuple[int, int], BySeed]]:
+    """Return each quantity of `JUDGED` by point, group and seed, where it is known of all flows of the group.
+
+    Goodput is in bytes: what is compared was measured for as long.
+    """
+    sent, delay_s = pl.col("measured_sent_packets"), pl.col("measured_delay_mean_s")
     table = (
         sweep.scan("flows")
         .group_by("run", "point", "group")
-        .agg(pl.col("measured_bytes").sum(), pl.col("measured_bytes").null_count().alias("unknown"))
-        .filter(pl.col("unknown") == 0)
+        .agg(
+            goodput_bps=_of_all("measured_bytes"),
+            retransmission_rate=_of_all("measured_retransmissions") / _of_all("measured_sent_packets"),
+            delay_mean_s=pl.when(delay_s.null_count() == 0).then((delay_s * sent).sum() / sent.sum()),
+        )
         .collect()
         .join(sweep.table.select("run", "seed"), on="run")
         .sort("seed")
     )
-    found: dict[tuple[int, int], dict[int, float]] = {}
+    found: dict[str, dict[tuple[int, int], dict[int, float]]] = {metric: {} for metric in JUDGED}
     for row in table.iter_rows(named=True):
-        found.setdefault((row["point"], row["group"]), {})[row["seed"]] = float(row["measured_bytes"])
+        for metric, values in found.items():
+            if (value := row[metric]) is not None and math.isfinite(value):
+                values.setdefault((row["point"], row["group"]), {})[row["seed"]] = float(value)
     return found
 
 
-def _harm(solo: BySeed, mixed: BySeed) -> dict[int, float]:
-    return {seed: (x - mixed[seed]) / x for seed, x in solo.items() if x > 0 and seed in mixed}
+def _of_all(column: str) -> pl.Expr:
+    """Return the sum of a column, null where a value is unknown."""
+    return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum())
+
+
+def _harm(solo: BySeed, mixed: BySeed, *, more: bool) -> dict[int, float]:
+    """Return the harm by seed; 0 where there is nothing of what is better if it is less, by itself and with others."""
+    pairs = {seed: (x, mixed[seed]) for seed, x in solo.items() if seed in mixed}
+    if more:
+        return {seed: (x - y) / x for seed, (x, y) in pairs.items() if x > 0}
+    return {seed: (y - x) / y if y > 0 else 0.0 for seed, (x, y) in pairs.items() if y > 0 or x == 0}

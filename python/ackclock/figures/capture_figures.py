@@ -47,7 +47,7 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
             lines.append(Line("receiver’s window", array(windows["time_s"]), near, figure_spec.GREY, steps=True))
     title = f"Pipe and window of {part.name(number)}"
     caption = "What is under way (RFC 6675’s pipe), and the windows that bound it."
-    panel = Panel(Axis("Under way (segments)", "segments", from_zero=True), lines)
+    panel = Panel(Axis("In flight (segments)", "segments", from_zero=True), lines)
     return part.drawing("pipe", "Pipe and windows", title, caption, panel)
 
 
@@ -145,10 +145,10 @@ def level(view: RunView, flow: int | None = None, between: Between = None) -> Dr
     depth = path.get("depth_bytes")
     references = (Reference(depth / factor, f"depth\n{numbers.value(depth, 'bytes')}"),) if depth else ()
     limiter, rate = path.get("limiter", "limiter"), numbers.value(path.get("rate_bps"), "bit/s")
-    title = f"What came above {rate} ({limiter})"
+    title = f"Bytes above {rate} ({limiter})"
     caption = f"Bytes of all flows above {rate}: a policer drops where they reach its depth, and only there."
-    panel = Panel(Axis(f"Level ({unit})", unit, from_zero=True), layers, references)
-    return part.drawing("level", "What came above the limiter’s rate", title, caption, panel)
+    panel = Panel(Axis(f"Above the rate ({unit})", unit, from_zero=True), layers, references)
+    return part.drawing("level", "Bytes above the limiter’s rate", title, caption, panel)
 
 
 #: Words and colour → the classes of stalls that are meant.
@@ -194,7 +194,7 @@ def stalls(view: RunView, flow: int | None = None, between: Between = None) -> D
     places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})
     rows = lives.join(places, on="flow")
     layers = [_lives(rows, part.end_s), *_stalls(stalls.join(places, on="flow"))]
-    axis = Axis("Flow (number, in the order of their beginnings)")
+    axis = Axis("Flow, numbered by start")
     if lives.height <= figure_spec.MAX_LINES:
         axis = figure_spec.named("", [f"flow {number}" for number in lives["flow"]])
     caption = "A thin line while a flow lives, a bar while nothing of it is to be seen."

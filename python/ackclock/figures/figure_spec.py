@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.errors import InputError
 from ackclock.figures.curves import Lines
+from ackclock.input.fields import shown
 from ackclock.metrics.view import Array
 
 #: Okabe and Ito's palette (2008) without its yellow, which vanishes on white; neighbours differ in lightness too.
@@ -24,6 +27,16 @@ SHADES = ("#F2F7FB", "#9BBBD3", "#0072B2", "#003A5C")
 DASHES = ("solid", "dash", "dot")
 OVERLAID = ("longdash", "dot", "dashdot")
 
+#: Markers of lines, one for each colour, so that a line is recognised in grey.
+MARKS = ("o", "s", "^", "D", "v", "x")
+
+#: An axis whose values span at least this factor is logarithmic.
+DECADES = 100.0
+
+#: Intervals at most between the powers of ten that such an axis names where it has a zero, and the distance of the
+#: zero from the lowest, as a share of the decades: their texts do not touch.
+MAX_DECADES, ZERO_GAP = 3, 0.3
+
 #: More flows than this are a cloud with its mean, not lines with a legend.
 MAX_LINES = 12
 
@@ -34,6 +47,11 @@ FEW = 3
 def colour(number: int) -> str:
     """Return the colour of line `number`; colours repeat."""
     return COLOURS[number % len(COLOURS)]
+
+
+def mark(number: int) -> str:
+    """Return the marker of line `number`; it repeats with the colours."""
+    return MARKS[number % len(MARKS)]
 
 
 def dash(number: int) -> str:
@@ -50,7 +68,8 @@ def overlaid(number: int) -> str:
 class Line:
     """A curve; `steps`: each value holds until the next; `listed`: in the legend; `over`: above all else.
 
-    `detail` is what a page calls it where the pointer is; by default its name.
+    `detail` is what a page calls it where the pointer is; by default its name. `sign` is a marker that print repeats
+    along the curve.
     """
 
     name: str
@@ -63,6 +82,7 @@ class Line:
     listed: bool = True
     over: bool = False
     detail: str = ""
+    sign: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +168,7 @@ class Boxes:
     colour: str
     width: float = 0.5
     median: str = ""
+    dash: str = "solid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +259,9 @@ def curves(lines: Lines, scale: float = 1.0) -> Iterator[Layer]:
     times_s, values = lines.times_s, scale * lines.values
     if lines.count <= MAX_LINES:
         for number, label in enumerate(lines.labels):
-            yield Line(label, times_s, values[:, number], colour(number), dash(number), listed=lines.count > 1)
+            is_one = lines.count == 1
+            sign = "" if is_one else mark(number)
+            yield Line(label, times_s, values[:, number], colour(number), dash(number), listed=not is_one, sign=sign)
         return
     for number, (name, group) in enumerate(Lines(times_s, values, lines.labels, lines.groups).by_group()):
         own = colour(number)
@@ -251,6 +274,77 @@ def curves(lines: Lines, scale: float = 1.0) -> Iterator[Layer]:
         middle_s, low, high = group.quantiles(0.1, 0.9)
         yield Band(f"{name}: the middle 80 % of {group.count:,} flows", middle_s, low, high, own)
         yield Line(f"{name}: mean", times_s, group.mean(), dark, width=1.4)
+
+
+def by_decades(axis: Axis, values: Iterable[float | None]) -> Axis:
+    """Return the axis, logarithmic where the positive values span two decades and none is negative.
+
+    Zeros are drawn at its lower edge, below the lowest power of ten, where a tick names them (`on_axis` moves layers
+    there).
+    """
+    known = np.array([value for value in values if value is not None and math.isfinite(value)])
+    positive = known[known > 0]
+    if not positive.size or (known < 0).any():
+        return axis
+    lowest, highest = float(positive.min()), float(positive.max())
+    if highest < DECADES * lowest:
+        return axis
+    if (known > 0).all():
+        return replace(axis, from_zero=False, logarithmic=True, low=lowest / 1.5, high=1.5 * highest)
+    first, last = math.floor(math.log10(lowest)), math.floor(math.log10(highest))
+    zero = 10 ** (first - max(0.5, ZERO_GAP * (last - first)))
+    step = max(1, -(-(last - first) // MAX_DECADES))
+    powers = tuple((10.0**power, f"{10.0**power:g}") for power in range(first, last + 1, step))
+    return replace(axis, from_zero=False, logarithmic=True, low=zero, high=1.5 * highest, ticks=((zero, "0"), *powers))
+
+
+def on_axis(layer: Layer, axis: Axis) -> Layer:
+    """Return points or boxes whose values do not lie below the lower edge of a logarithmic axis; others as they are."""
+    low = axis.low
+    if not axis.logarithmic or low is None:
+        return layer
+    if isinstance(layer, Boxes):
+        return replace(layer, values=[[max(value, low) for value in values] for values in layer.values])
+    if not isinstance(layer, Points):
+        return layer
+    ends = [None if end is None else np.maximum(end, low) for end in (layer.low, layer.high)]
+    return replace(layer, y=np.maximum(layer.y, low), low=ends[0], high=ends[1])
+
+
+def legend_names(drawing: Drawing) -> list[str]:
+    """Return the names in the legend, each once, in the order of the layers."""
+    layers = [layer for panel in drawing.panels for layer in panel.layers]
+    return list(dict.fromkeys(name for layer in layers for name in _names(layer) if name))
+
+
+def _names(layer: Layer) -> Sequence[str]:
+    if isinstance(layer, Stack):
+        return layer.names
+    if isinstance(layer, (Spans, Heat, Crowd)):
+        return ()
+    return (layer.name,) if getattr(layer, "listed", True) else ()
+
+
+def relabelled(drawing: Drawing, labels: Sequence[str]) -> Drawing:
+    """Return the drawing with other names in its legend, in the legend's order. Raises `InputError` for their number.
+
+    An empty sequence keeps the names.
+    """
+    names = legend_names(drawing)
+    if not labels:
+        return drawing
+    if len(labels) != len(names):
+        expected = f"{len(names)}, for {', '.join(map(shown, names))}" if names else "none: the figure has no legend"
+        raise InputError(f"--label: found {len(labels)} name{'s' * (len(labels) != 1)}; expected {expected}")
+    new = dict(zip(names, labels, strict=True))
+    panels = [replace(panel, layers=[_renamed(layer, new) for layer in panel.layers]) for panel in drawing.panels]
+    return replace(drawing, panels=panels)
+
+
+def _renamed(layer: Layer, new: Mapping[str, str]) -> Layer:
+    if isinstance(layer, Stack):
+        return replace(layer, names=tuple(new.get(name, name) for name in layer.names))
+    return layer if isinstance(layer, (Spans, Heat)) else replace(layer, name=new.get(layer.name, layer.name))
 
 
 def spread_over(count: int, maximum: int) -> npt.NDArray[np.intp]:

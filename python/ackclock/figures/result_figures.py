@@ -36,7 +36,7 @@ QUANTITIES = {
     "queue_delay_s": ("s", "Sojourn time", "packets"),
     "rtt_s": ("s", "Smoothed RTT", "RTT samples"),
     "goodput_bps": ("bit/s", "Goodput of a flow", "flows"),
-    "cwnd": ("segments", "cwnd", "window samples"),
+    "cwnd": ("segments", "Congestion window", "window samples"),
     "fct_s": ("s", "Completion time", "transfers"),
 }
 
@@ -48,6 +48,12 @@ Formulas: TypeAlias = Mapping[str, Callable[[Array], Array]]
 
 #: Colour of each of several runs.
 PALE = "#9BBBD3"
+
+#: Factor of room below the lowest mean response time and above the highest.
+ROOM = 2.0
+
+#: Distributions are over a logarithmic axis where all but this share at either end spans decades.
+INNER = 0.05
 
 #: Points of a formula's curve.
 FORMULA_POINTS = 200
@@ -94,7 +100,7 @@ def _distribution(quantity: str, results: Mapping[str, Sequence[tuple[str, Distr
     every = [values for result in known.values() for _, values, _ in result]
     greatest = max((float(values[-1]) for values in every), default=1.0)
     factor, unit_name = numbers.scale(greatest, unit)
-    layers: list[Layer] = []
+    layers: list[Line] = []
     for number, (name, result) in enumerate(known.items()):
         if number == 0 and len(result) > 1:
             layers += [
@@ -107,7 +113,13 @@ def _distribution(quantity: str, results: Mapping[str, Sequence[tuple[str, Distr
         layers.append(_steps(label, *pooled, figure_spec.colour(number), dash, 1.2, over=number > 0))
     wide = greatest > 4 * min((float(values[0]) for values in every), default=0.0)
     x = Axis(f"{title} ({unit_name})", unit_name, low=0.0 if wide else None)
-    return Panel(_shares("Share at or below"), layers, x=x)
+    shares = np.linspace(INNER, 1 - INNER, 99)
+    spread = [np.interp(shares, share, x) / factor for result in known.values() for _, x, share in result]
+    axis = figure_spec.by_decades(x, np.concatenate([np.empty(0), *spread]))
+    if axis.logarithmic:
+        axis = replace(axis, high=1.5 * greatest / factor)
+        layers = [replace(line, x=np.maximum(line.x, axis.low or 0.0)) for line in layers]
+    return Panel(_shares("Share at or below"), layers, x=axis)
 
 
 def _shares(title: str) -> Axis:
@@ -153,8 +165,10 @@ def response(table: pl.DataFrame, formulas: Formulas | None = None, subtitle: st
     for number, (name, seconds) in enumerate((formulas or {}).items()):
         dash = figure_spec.overlaid(number)
         layers.append(Line(name, sizes_bytes / size, seconds(sizes_bytes) / time, INK, dash))
+    means = np.concatenate([layer.y[np.isfinite(layer.y)] for layer in layers if isinstance(layer, Points)])
+    low, high = means.min() / ROOM, means.max() * ROOM  # an interval may reach 0, which no axis of logarithms has
     panel = Panel(
-        Axis(f"Completion time ({time_name})", time_name, logarithmic=True),
+        Axis(f"Completion time ({time_name})", time_name, low=low, high=high, logarithmic=True),
         layers,
         x=Axis(f"Size of the transfer ({size_name})", size_name, logarithmic=True),
     )
@@ -172,7 +186,8 @@ def _responses(rows: pl.DataFrame, number: int, size: float, time: float) -> Ite
     sizes, colour = rows["size"].to_numpy() / size, figure_spec.colour(number)
     mean, low, high = (rows[name].to_numpy() / time for name in ("mean_s", "ci95_low_s", "ci95_high_s"))
     name = f"{rows['name'][0]}: {rows['n'].sum():,} finished, {rows['unfinished'].sum():,} not"
-    yield Points(name, sizes, mean, colour, size=3.0, low=low, high=high, dash=figure_spec.dash(number))
+    sign, dash = figure_spec.mark(number), figure_spec.dash(number)
+    yield Points(name, sizes, mean, colour, sign, size=3.0, low=low, high=high, dash=dash)
     cut = rows.with_columns(size=sizes).filter(pl.col("unfinished") > 0).drop_nulls("km_mean_s")
     if cut.height:
         name = "with unfinished ones, as far as watched"
@@ -199,10 +214,14 @@ def boxes(results: Sequence[Dataset]) -> Drawing:
     x = figure_spec.named("Flows", [f"{rows.height:,}" for rows in result])
     panels = []
     for column, unit, title in MEANS:
-        values = [rows[column].drop_nulls().to_numpy() for rows in result]
+        values = [rows[column].drop_nulls().drop_nans().to_numpy() for rows in result]
+        if not any(each.size for each in values):
+            continue
         factor, name = numbers.scale(figure_spec.span(values) or 1.0, unit)
         box = Boxes("", range(len(values)), [list(each / factor) for each in values], INK, median=RED)
-        panels.append(Panel(Axis(title.format(name), name, from_zero=True), [box], x=x))
+        linear = Axis(title.format(name), name, from_zero=True)
+        axis = figure_spec.by_decades(linear, np.concatenate(values) / factor)
+        panels.append(Panel(axis, [figure_spec.on_axis(box, axis)], x=x))
     origin = overlay.origin(results[0], pooled=True)
     return Drawing("boxes", "Means of the flows", "", panels, columns=2, subtitle=origin)
 
@@ -230,4 +249,12 @@ def tracking(data: Dataset) -> Drawing:
         panels.append(Panel(Axis(title, from_zero=True), [points], references))
     heading = f"CUBIC's window and its curve: {result.height} epochs"
     origin = overlay.origin(data, pooled=True)
-    return Drawing("tracking", heading, "", panels, Axis("W_max (segments)"), row_in=1.5, subtitle=origin)
+    return Drawing(
+        "tracking",
+        heading,
+        "",
+        panels,
+        Axis("W_max, the window before a reduction (segments)"),
+        row_in=1.5,
+        subtitle=origin,
+    )

@@ -44,7 +44,7 @@ def cwnd(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
     layers: list[Layer] = [*figure_spec.curves(lines), *overlay.entries(view.data, laid)]
     for other in laid:
         layers += other.lines(lines, other.read(curves.windows))
-    panel = Panel(Axis("cwnd (segments)", "segments", from_zero=True), layers)
+    panel = Panel(Axis("Congestion window (segments)", "segments", from_zero=True), layers)
     caption = explained(lines, "Each flow’s congestion window")
     return _over_run(view, "cwnd", "Congestion windows", caption, [panel], "Congestion window of each flow")
 
@@ -56,7 +56,7 @@ def cwnd_by_flow(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
         return cwnd(view, laid)
     mean, groups = lines.mean(), list(dict.fromkeys(lines.groups))
     entries, theirs = overlay.entries(view.data, laid), [other.read(curves.windows) for other in laid]
-    axis = Axis("cwnd (segments)", "segments", from_zero=True)
+    axis = Axis("Congestion window (segments)", "segments", from_zero=True)
     panels = []
     for number, label in enumerate(lines.labels):
         colour = figure_spec.colour(groups.index(lines.groups[number]))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock import repr_format
 from ackclock.figures import numbers, sweep_axes
 from ackclock.figures.sweep_axes import Swept
 from ackclock.metrics import JAIN_OF_ALL, METRICS, RunView, Summary, groups
@@ -43,8 +44,8 @@ MAX_NAMED = 4
 
 def counted(number: int, noun: str) -> str:
     """Return `ten flows`, `one flow`, `40 flows`."""
-    word = COUNTS[number] if number < len(COUNTS) else f"{number:,}"
-    return f"{word} {noun}{'' if number == 1 else 's'}"
+    text = repr_format.counted(number, noun)
+    return text.replace(str(number), COUNTS[number], 1) if number < len(COUNTS) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,12 @@ def bottleneck(view: RunView, alone: str) -> str:
     if len(view.plan.bottlenecks) < 2:
         return alone
     names = [view.plan.links[number].name or str(number) for number in view.limiting]
-    return " and ".join(names) if len(names) <= MAX_LINKS else f"the {len(names):,} links that limited flows:"
+    return _few(names) or f"the {len(names):,} links that limited flows:"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the names of links, joined; nothing where they are too many to name."""
+    return " and ".join(names) if len(names) <= MAX_LINKS else ""
 
 
 def subject_of(
@@ -113,10 +119,10 @@ def _place(subject: Subject) -> str:
     """Return what the flows shared: `the bottleneck`, or the names of those of several that limited them."""
     if subject.bottlenecks < 2:
         return "the bottleneck"
-    count = len(subject.limiting)
-    if count > MAX_LINKS:
+    count, names = len(subject.limiting), _few(subject.limiting)
+    if not names:
         return f"{count:,} of {subject.bottlenecks:,} links that may limit flows"
-    return f"{' and '.join(subject.limiting)} ({counted(count, 'link')} of {subject.bottlenecks:,} that limited flows)"
+    return f"{names} ({counted(count, 'link')} of {subject.bottlenecks:,} that limited flows)"
 
 
 def _use(subject: Subject) -> str:

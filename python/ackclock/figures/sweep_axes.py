@@ -25,7 +25,19 @@ MAX_CHARTS = 8
 WIDE = 20.0
 
 #: Unit → its name for readers.
-UNITS = {"B": "bytes", "p": "packets"}
+UNITS = {"B": "bytes", "p": "packets", "bdp": "BDP"}
+
+#: Keys, and names within keys, that have another name for readers.
+TITLES = {
+    "network.queue": "queueing discipline",
+    "network.queue.discipline": "queueing discipline",
+    "network.rate": "link rate",
+    "congestion": "congestion control",
+    "count": "number of flows",
+    "ecn": "ECN",
+    "mss": "MSS",
+    "rtt": "RTT",
+}
 
 
 class Swept(Protocol):
@@ -190,6 +202,18 @@ def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
     return [value / factor for value in result.values], name
 
 
+def key_title(key: str) -> str:
+    """Return a key as the title of an axis: `network.queue.limit` as "Queue limit", `flows[1].rtt` as "RTT, flows[1]".
+
+    The table of the network is left out, that of a group of flows follows.
+    """
+    whole, path = TITLES.get(key), key.removeprefix("network.")
+    head, _, rest = path.partition(".")
+    owner, path = (f", {head}", rest) if "[" in head and rest else ("", path)
+    title = whole or " ".join(TITLES.get(name, name.replace("_", " ")) for name in path.split("."))
+    return title[:1].upper() + title[1:] + owner
+
+
 def places_of(key: str, sweeps: Sequence[Swept]) -> tuple[dict[str, float], figure_spec.Axis]:
     """Return the position of each value of a key, by how the file writes it, and the axis."""
     return places(key, [value for sweep in sweeps for axis in sweep.axes if axis.key == key for value in axis.values])
@@ -201,8 +225,8 @@ def places(key: str, values: Sequence[Any]) -> tuple[dict[str, float], figure_sp
     result = quantities(list(every.values()))
     if result is None:
         positions = {text: float(number) for number, text in enumerate(every)}
-        return positions, figure_spec.named(key, short_labels(list(every.values())))
+        return positions, figure_spec.named(key_title(key), short_labels(list(every.values())))
     found, unit = result
     wide = min(found) > 0 and max(found) / min(found) >= WIDE
-    title = f"{key} ({unit})" if unit else key
+    title = f"{key_title(key)} ({unit})" if unit else key_title(key)
     return dict(zip(every, found, strict=True)), figure_spec.Axis(title, unit, logarithmic=wide)

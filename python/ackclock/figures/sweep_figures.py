@@ -25,9 +25,6 @@ from ackclock.scenario.points import label
 #: The ways to show a sweep.
 KINDS = ("line", "dot", "heatmap", "ecdf", "box")
 
-#: Marks of names, one for each of several sweeps.
-SIGNS = ("o", "s", "^", "D")
-
 
 def swept(
     sweeps: Sequence[Swept],
@@ -136,9 +133,9 @@ class _Line:
         )
         colour = figure_spec.colour(self.kind)
         if not self.joined:
-            return Points(self.name, x, mean, colour, SIGNS[self.sweep % len(SIGNS)], 3.5, low, high)
+            return Points(self.name, x, mean, colour, figure_spec.mark(self.kind + self.sweep), 3.5, low, high)
         dash = figure_spec.overlaid(self.sweep - 1) if self.sweep else figure_spec.dash(self.kind)
-        return Points(self.name, x, mean, colour, "o", 2.5, low, high, dash)
+        return Points(self.name, x, mean, colour, figure_spec.mark(self.kind), 3.0, low, high, dash)
 
 
 def _chart(metric: str, lines: Sequence[_Line], across: Axis) -> Panel:
@@ -146,7 +143,9 @@ def _chart(metric: str, lines: Sequence[_Line], across: Axis) -> Panel:
     factor, unit, title = sweep_axes.scale(metric, (point["summary"][metric]["mean"] for point in points))
     layers = [layer for line in lines if (layer := line.layer(metric, factor)).x.size]
     listed = len(layers) > 1
-    return Panel(Axis("", unit), [replace(layer, listed=listed) for layer in layers], x=across, title=title)
+    axis = figure_spec.by_decades(Axis("", unit), [y for layer in layers for y in layer.y])
+    shown = [figure_spec.on_axis(replace(layer, listed=listed), axis) for layer in layers]
+    return Panel(axis, shown, x=across, title=title)
 
 
 def _line_name(kind: str, number: int, sweeps: Sequence[Swept]) -> str:
@@ -214,7 +213,8 @@ def boxes(sweep: Swept, chosen: Choice) -> Panel:
         raise InputError("there is nothing swept to draw")
     key = named(chosen.x, [sweep], "--x") if chosen.x else sweep_axes.key_across([sweep])
     by = _by(sweep, chosen) or [axis.key for axis in sweep_axes.varied(sweep.axes) if axis.key != key]
-    groups, axis = _values(sweep, chosen, key, by)
+    groups, linear = _values(sweep, chosen, key, by)
+    axis = figure_spec.by_decades(linear, [value for values in groups.values() for value in values])
     places, across = sweep_axes.places_of(key, [sweep])
     every = sorted(places.values())
     kinds = list(dict.fromkeys(name for name, _ in groups))
@@ -223,20 +223,22 @@ def boxes(sweep: Swept, chosen: Choice) -> Panel:
         some = {places[place]: values for (name, place), values in groups.items() if name == kind}
         x = [every.index(place) + (number - (len(kinds) - 1) / 2) * 0.8 / len(kinds) for place in some]
         name = kind if len(kinds) > 1 else ""
-        layers.append(Boxes(name, x, list(some.values()), figure_spec.colour(number), 0.6 / len(kinds)))
+        box = Boxes(name, x, list(some.values()), figure_spec.colour(number), 0.6 / len(kinds))
+        layers.append(figure_spec.on_axis(replace(box, dash=figure_spec.DASHES[number % 3]), axis))
     return Panel(axis, layers, x=_cells(across, every))
 
 
 def steps(sweep: Swept, chosen: Choice) -> Panel:
     """Return the share of a metric's values at or below each, a line for each combination of the chosen keys."""
     by = _by(sweep, chosen) or [axis.key for axis in sweep_axes.varied(sweep.axes)[:1]]
-    groups, axis = _values(sweep, chosen, None, by)
-    layers = []
+    groups, linear = _values(sweep, chosen, None, by)
+    axis = figure_spec.by_decades(linear, [value for values in groups.values() for value in values])
+    layers, several, least = [], len(groups) > 1, (axis.low or -np.inf) if axis.logarithmic else -np.inf
     for number, ((name, _), values) in enumerate(groups.items()):
         shares = np.arange(len(values) + 1) / len(values)
-        x, colour = np.array([values[0], *values]), figure_spec.colour(number)
-        dash = figure_spec.dash(number)
-        layers.append(Line(name, x, shares, colour, dash, steps=True, listed=len(groups) > 1))
+        x, colour = np.maximum([values[0], *values], least), figure_spec.colour(number)
+        sign = figure_spec.mark(number) if several else ""
+        layers.append(Line(name, x, shares, colour, figure_spec.dash(number), steps=True, listed=several, sign=sign))
     return Panel(Axis("Share at or below", low=0.0, high=1.02), layers, x=axis)
 
 

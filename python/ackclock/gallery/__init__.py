@@ -1,8 +1,6 @@
 """The gallery: papers' claims as inequalities (`claims`), and the runnable entries whose values judge them.
 
-    from ackclock import gallery
-    entry = gallery.find("B5.4")
-    result = gallery.run(entry, Path("results/B5.4-5.6"), quick=True)
+    result = ackclock.reproduce("B5.4", quick=True)
     [row.verdict for row in result.rows]    # agrees, differs, undetermined, … by the rule in its check.py
 
 An entry is a folder of `reproductions/`:
@@ -23,6 +21,9 @@ An entry is a folder of `reproductions/`:
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from ackclock.engines.engine import Progress, no_progress
 from ackclock.gallery.entry import Entry, entries, find
 from ackclock.gallery.result import Judged, Result
 from ackclock.gallery.rows import (
@@ -37,7 +38,9 @@ from ackclock.gallery.rows import (
     near,
     ratio,
 )
-from ackclock.gallery.runner import run
+from ackclock.gallery.runner import run, stored_result
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
 
 __all__ = [
     "AGREES",
@@ -55,5 +58,31 @@ __all__ = [
     "find",
     "near",
     "ratio",
+    "reproduce",
     "run",
 ]
+
+
+@checked(
+    name=arguments.WORD,
+    folder=optional(arguments.PATH),
+    quick=arguments.FLAG,
+    jobs=optional(arguments.JOBS),
+    progress=arguments.CALL,
+)
+def reproduce(
+    name: str,
+    folder: Path | str | None = None,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+) -> Result:
+    """Run an entry of the gallery by its name, such as "B5.4", and return its rows with their verdicts.
+
+    The result goes to `folder`, by default `results/reproduce/ID`; one that is up to date there is returned. For the
+    other arguments see `run`. Raises `InputError` for an unknown name.
+    """
+    entry = find(name)
+    place = Path(folder) if folder is not None else Path("results", "reproduce", entry.id)
+    return stored_result(entry, place, quick=quick) or run(entry, place, quick=quick, jobs=jobs, progress=progress)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ackclock import repr_format
 from ackclock.dataset import manifests
 from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
@@ -71,7 +73,7 @@ class Judged:
         return Judged(engine, row.claim, row.at, *numbers, *judged, reading, *perturbed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """All rows of an entry, of one engine after the other."""
 
@@ -92,6 +94,20 @@ class Result:
     def readings(self) -> list[str]:
         """The interpretations that rows are of, in their order."""
         return list(dict.fromkeys(row.reading for row in self.rows if row.reading))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{count:,} {verdict}" for verdict, count in Counter(row.verdict for row in self.rows).items()
+        )
+        scale = f"at the {self.scale} scale, with {repr_format.listed(self.engines)}"
+        return repr_format.lines(f"Reproduction {self.id}, {scale}", counts or "no rows")
+
+    def _repr_html_(self) -> str:
+        """Return HTML for a notebook: each row with its verdict."""
+        heads = ("engine", "claim", "at", "mean", "95 % interval", "verdict", "why")
+        rows = [(row.engine, row.claim, row.at, *repr_format.interval(row.reproduced, row.ci95_low, row.ci95_high, ""),
+                 row.verdict, row.why) for row in self.rows]  # fmt: skip
+        return repr_format.html(repr(self).split("\n")[0], (), heads, rows)
 
     def merged(self, new: Result) -> Result:
         """Replace rows by another result's of the same engines and interpretations; new ones come last."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ackclock import _core, capture, engines
+from ackclock import _core, engines
+from ackclock.capture import read as read_capture
 from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, circumstances, cores, no_progress
@@ -423,7 +424,7 @@ def examined(entry: Entry, folder: Path, *, quick: bool, **changes: Any) -> dict
 def _capture_data(entry: Entry, case: str, file: Path) -> Dataset:
     """Return the data of a run's capture."""
     truth = entry.imposed(case, file)
-    data = capture.read([file], **entry.reading).data
+    data = read_capture([file], **entry.reading).data
     return data if truth is None else replace(data, manifest={**data.manifest, "imposed": truth})
 
 

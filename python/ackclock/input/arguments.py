@@ -161,6 +161,16 @@ def several(take: Take, expected: str) -> Take:
     return take_all
 
 
+def one_or_several(take: Take, expected: str) -> Take:
+    """Any iterable, as `several` takes it; or a single text or path, as a tuple of one."""
+    take_all = several(take, expected)
+
+    def take_some(name: str, value: Any) -> tuple[Any, ...]:
+        return (take(name, value),) if isinstance(value, (str, Path)) else take_all(name, value)
+
+    return take_some
+
+
 def _seeds(name: str, value: Any) -> tuple[int, ...]:
     expected = "one or more different whole numbers from 0"
     seeds: tuple[int, ...] = several(integer(0, 2**63 - 1), expected)(name, value)

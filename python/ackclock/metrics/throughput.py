@@ -57,12 +57,12 @@ def throughput_bps(view: RunView) -> float | None:
 
 
 def efficiency(view: RunView) -> float | None:
-    """Efficiency: goodput of all flows whose data cross the bottleneck, together, over its rate.
+    """Efficiency: goodput of all flows whose data cross the bottleneck, together, over what it can carry.
 
     What utilisation is for wire bytes, for useful ones: headers, retransmissions and UDP do not count. With segments of
     1448 bytes in packets of 1514 it is at most 1448 / 1514, apart from what waited behind a hole when the measured part
-    began. With several bottlenecks their rates are added. Source: Guillier 2008 names it (efficiency E) without a
-    formula; this reading is ours.
+    began. Behind a token bucket a link carries the bucket's rate. With several bottlenecks their rates are added.
+    Source: Guillier 2008 names it (efficiency E) without a formula; this reading is ours.
     """
     goodput, capacity_bps = _crossing_bps(view), _capacity_bps(view)
     return None if goodput is None or capacity_bps is None else goodput / capacity_bps
@@ -331,7 +331,7 @@ def _crossing_bps(view: RunView) -> float | None:
 
 
 def _capacity_bps(view: RunView) -> float | None:
-    return float(view.rows("links")["rate_bps"].sum()) or None
+    return float(view.capacities_bps(view.rows("links")).sum()) or None
 
 
 METRICS = (

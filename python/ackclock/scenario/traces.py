@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Quantity, Reader, fault, shown
@@ -31,10 +32,14 @@ OPPORTUNITY_BYTES = 1500
 #: The first line of a CSV.
 HEADER = "time_s,rate_bps"
 
-#: Longest trace, in bytes, and its bounds: a rate as that of a link.
-LONGEST_FILE = 32 << 20
+#: Longest trace, in bytes, and its bounds: a rate as that of a link. A scenario, its plan and its manifest hold all of
+#: the trace, so a run takes some 30 bytes of memory for each byte of it: 2 GB for this limit.
+LONGEST_FILE = 64 << 20
 MAX_BPS = 1e13
 MAX_S = 720 * 3600.0
+
+#: Number and text of a line.
+Line: TypeAlias = tuple[int, str]
 
 #: Key of a trace in a scenario.
 WORD = "trace"
@@ -96,9 +101,8 @@ def with_traces(source: Source, folder: Path) -> Source:
         try:
             texts[name] = _text(folder / name)
         except files.UnreadableError as error:
-            problems.append(
-                source.problem(loc, f"{shown(name)}: {error.found}", "a trace, by its path from the scenario's folder")
-            )
+            expected = f"a trace of at most {LONGEST_FILE >> 20} MiB, by its path from the scenario's folder"
+            problems.append(source.problem(loc, f"{shown(name)}: {error.found}", expected))
     if problems:
         raise ScenarioError(problems)
     return Source(source.name, source.text + contents_table(texts))
@@ -115,45 +119,64 @@ def _text(path: Path) -> str:
 @lru_cache(maxsize=64)
 def traced(name: str, text: str) -> Traced:
     """Parse a trace; faults name the wrong line."""
-    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    if not lines:
+    first = next(_lines(text), None)
+    if first is None:
         raise fault(f"an empty {name}", _FORMATS)
-    is_csv = "," in lines[0][1]
-    course, period_s, mean_bps = _rates(name, lines) if is_csv else _opportunities(name, lines)
+    course, period_s, mean_bps = (_rates if "," in first[1] else _opportunities)(name, _lines(text))
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     return Traced(mean_bps, TracePlan(name, sha256, period_s, course))
+
+
+def _lines(text: str) -> Iterator[Line]:
+    """Yield the lines that are not empty, one at a time: a list of all takes twenty times the memory of the text."""
+    return ((number, line.strip()) for number, line in enumerate(StringIO(text), 1) if not line.isspace())
 
 
 _FORMATS = f'lines of milliseconds (mahimahi\'s format), or a CSV that begins with "{HEADER}"'
 
 
-def _opportunities(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], float, float]:
-    at_ms = [_number(name, line, int, "a whole number of milliseconds", 1000 * MAX_S) for line in lines]
-    _check_order(name, lines, at_ms, strictly=False)
+def _opportunities(name: str, lines: Iterable[Line]) -> tuple[dict[str, Any], float, float]:
+    at_ms: list[int] = []
+    last = 0
+    for line in lines:
+        value = _number(name, line, int, "a whole number of milliseconds", 1000 * MAX_S)
+        _check_order(name, line, value, at_ms[-1] if at_ms else -1)
+        # Equal times share an object, as most lines of a fast link have one.
+        at_ms.append(at_ms[-1] if at_ms and at_ms[-1] == value else value)
+        last = line[0]
     if at_ms[-1] <= 0:
-        raise fault(f"0 in line {lines[-1][0]} of {name}", "a period above 0 ms in the last line")
+        raise fault(f"0 in line {last} of {name}", "a period above 0 ms in the last line")
     period_s = at_ms[-1] / 1000
     course = {"kind": "opportunities", "at_ms": at_ms, "bytes": OPPORTUNITY_BYTES}
     return course, period_s, 8 * OPPORTUNITY_BYTES * len(at_ms) / period_s
 
 
-def _rates(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], float, float]:
-    (first, header), *rows = lines
+def _rates(name: str, lines: Iterator[Line]) -> tuple[dict[str, Any], float, float]:
+    first, header = next(lines)
     if "".join(header.split()).lower() != HEADER:
         raise fault(f"{shown(header)} in line {first} of {name}", f'"{HEADER}"')
-    ends_s = []
-    if len(rows) > 1 and rows[-1][1].endswith(","):
-        *rows, (last, end) = rows
-        ends_s = [_number(name, (last, end[:-1]), float, "a time in seconds", MAX_S)]
-    pairs = [_pair(name, row) for row in rows]
-    if not pairs:
+    at_s: list[float] = []
+    rate_bps: list[float] = []
+    end_s: float | None = None
+    for line in lines:
+        if end_s is not None:
+            raise fault(
+                f"{shown(line[1])} in line {line[0]} of {name}, after the end", "no line after one without a rate"
+            )
+        if at_s and line[1].endswith(","):
+            end_s = time_s = _number(name, (line[0], line[1][:-1]), float, "a time in seconds", MAX_S)
+        else:
+            time_s, rate = _pair(name, line)
+            if not at_s and time_s != 0:
+                raise fault(f"{time_s:g} s in line {line[0]} of {name}", "0 s in the first line")
+        _check_order(name, line, time_s, at_s[-1] if at_s else -1.0, strictly=True)
+        if end_s is None:
+            at_s.append(time_s)
+            rate_bps.append(rate)
+    if not at_s:
         raise fault(f"no line after line {first} of {name}", "a time and a rate on each")
-    at_s, rate_bps = [time_s for time_s, _ in pairs], [rate for _, rate in pairs]
-    _check_order(name, lines[1:], at_s + ends_s, strictly=True)
-    if at_s[0] != 0:
-        raise fault(f"{at_s[0]:g} s in line {rows[0][0]} of {name}", "0 s in the first line")
     last_step_s = at_s[-1] - at_s[-2] if len(at_s) > 1 else 1.0
-    period_s = ends_s[0] if ends_s else at_s[-1] + last_step_s
+    period_s = at_s[-1] + last_step_s if end_s is None else end_s
     steps = zip(at_s, [*at_s[1:], period_s], rate_bps, strict=True)
     mean_bps = math.fsum((end_s - begin_s) * rate for begin_s, end_s, rate in steps) / period_s
     if mean_bps < 1:
@@ -161,7 +184,7 @@ def _rates(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], flo
     return {"kind": "rates", "at_s": at_s, "rate_bps": rate_bps}, period_s, mean_bps
 
 
-def _pair(name: str, row: tuple[int, str]) -> tuple[float, float]:
+def _pair(name: str, row: Line) -> tuple[float, float]:
     number, text = row
     words = text.split(",")
     if len(words) != 2:
@@ -170,7 +193,7 @@ def _pair(name: str, row: tuple[int, str]) -> tuple[float, float]:
     return time_s, _number(name, (number, words[1]), float, "a rate in bit/s", MAX_BPS)
 
 
-def _number(name: str, line: tuple[int, str], kind: Callable[[str], Any], expected: str, most: float) -> Any:
+def _number(name: str, line: Line, kind: Callable[[str], Any], expected: str, most: float) -> Any:
     try:
         value = kind(line[1].strip())
     except ValueError:
@@ -180,9 +203,6 @@ def _number(name: str, line: tuple[int, str], kind: Callable[[str], Any], expect
     return value
 
 
-def _check_order(name: str, lines: Iterable[tuple[int, str]], times: list[Any], *, strictly: bool) -> None:
-    before = -1.0
-    for (number, text), time in zip(lines, times, strict=True):
-        if time < before or (strictly and time == before):
-            raise fault(f"{shown(text)} in line {number} of {name}, after {before:g}", "times in order")
-        before = time
+def _check_order(name: str, line: Line, time: float, before: float, *, strictly: bool = False) -> None:
+    if time < before or (strictly and time == before):
+        raise fault(f"{shown(line[1])} in line {line[0]} of {name}, after {before:g}", "times in order")

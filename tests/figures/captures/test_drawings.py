@@ -136,7 +136,7 @@ def test_the_level_is_marked_with_its_depth_and_its_losses():
     assert list(layers["lost"].y) == [20.0]
     assert list(layers["passed"].y) == [5.0, 10.0]
     assert drawing.panels[0].references[0][0] == 20.0
-    assert drawing.title == "What came above 8.00 Mb/s (policer)"
+    assert drawing.title == "Bytes above 8.00 Mb/s (policer)"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in capture_figures.KINDS if kind != "stalls"])

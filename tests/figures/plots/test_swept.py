@@ -13,6 +13,7 @@ import ackclock as ac
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import result
 from ackclock.figures import plots, sweep_axes, sweep_figures
+from ackclock.figures.figure_spec import MARKS
 from ackclock.figures.plots import pgf
 
 QUEUES = """{ discipline = "pfifo", limit = "20p" }, { discipline = "pfifo", limit = "5p" },
@@ -65,7 +66,9 @@ def test_tables_have_short_names_and_what_reports_them_apart(kinds):
 
 def drawn_lines(ax: Axes):
     return [
-        line for line in ax.lines if line.get_linestyle() not in ("None", "none", " ", "") and line.get_marker() == "o"
+        line
+        for line in ax.lines
+        if line.get_linestyle() not in ("None", "none", " ", "") and line.get_marker() in MARKS
     ]
 
 
@@ -75,10 +78,36 @@ def test_numbers_are_joined_by_lines_and_names_are_not(kinds, grid):
     assert drawn_lines(plots.swept(grid, y="jain", kind="dot").axes[0]) == []
 
 
+def test_each_line_has_a_marker_and_a_name_that_can_be_replaced(grid):
+    lines = drawn_lines(plots.swept(grid, y="jain", kind="line").axes[0])
+    assert len({line.get_marker() for line in lines}) == len({line.get_color() for line in lines}) == 3
+    with plots.page(labels=["small", "medium", "large"]):
+        assert names(plots.swept(grid, y="jain", kind="line")) == ["small", "medium", "large"]
+    with plots.page(labels=["small"]), pytest.raises(InputError, match="--label: found 1 name; expected 3, for "):
+        plots.swept(grid, y="jain", kind="line")
+    with plots.page(labels=["a"]), pytest.raises(InputError, match="expected none: the figure has no legend"):
+        plots.swept(grid, y="jain", kind="heatmap")
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [
+        ("network.queue.limit", "Queue limit"),
+        ("network.queue", "Queueing discipline"),
+        ("network.rate", "Link rate"),
+        ("flows[1].rtt", "RTT, flows[1]"),
+        ("flows[0].congestion", "Congestion control, flows[0]"),
+        ("duration", "Duration"),
+    ],
+)
+def test_a_key_has_a_title_for_readers(key, title):
+    assert sweep_axes.key_title(key) == title
+
+
 def test_two_keys_of_numbers_make_a_map_with_each_point_in_its_place(grid):
     assert sweep_figures.is_map([grid])
     chart = sweep_figures.maps(grid, sweep_axes.Choice(metrics=("utilisation",)))["utilisation"]
-    assert (chart.x.title, chart.y.title) == ("network.rate (Mb/s)", "network.queue.limit (bdp)")
+    assert (chart.x.title, chart.y.title) == ("Link rate (Mb/s)", "Queue limit (BDP)")
     assert [text for _, text in (*chart.x.ticks, *chart.y.ticks)] == ["2", "5", "10", "0.3", "1", "3"]
     (heat,) = chart.layers
     assert heat.unit == "%"

@@ -127,12 +127,10 @@ def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: C
     console = console or output.console()
     console.print(answers["summary"])
     console.print()
-    console.print(Text(f"Verdict: {diagnosis.verdict.label}.", style="bold"))
-    shares = ", ".join(
-        f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in diagnosis.largest_costs
-    )
+    verdict, shares = diagnosis.heading
+    console.print(Text(verdict, style="bold"))
     if shares:
-        console.print(f"Time by cause: {shares}.")
+        console.print(shares)
     for finding in diagnosis.findings:
         console.print()
         console.print(f"* {finding.sentence}")

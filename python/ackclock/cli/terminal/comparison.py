@@ -16,6 +16,13 @@ from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, Summary, main
 from ackclock.metrics.protocols import PHASE
 
+#: Heading of the table of harm, and the quantities in it.
+HARM = (
+    "Harm: the share of its goodput alone that a group loses to another, or of its loss and delay that is the other's "
+    "doing (Ware et al. 2019)"
+)
+SHORT_HARM = {"goodput_bps": "goodput", "retransmission_rate": "loss", "delay_mean_s": "delay"}
+
 #: The mark of a difference whose interval excludes 0, and what it means.
 MARK, MARKED = "*", "* the 95 % interval of the difference excludes 0"
 
@@ -107,7 +114,7 @@ def print_choices(result: Choices) -> None:
     console.print(Text(f"Differences to {baseline}: means over pairs of runs with the same seed"))
     _print_columns(result.labels[1:], lambda labels: _differences(rows, labels))
     if result.harm:
-        console.print(Text("Harm: the share of its goodput alone that a group loses to another (Ware et al. 2019)"))
+        console.print(Text(HARM))
         console.print(_harm_table(result.harm))
     elif result.harm_unknown:
         console.print(Text(f"Harm to other flows is not reported: {result.harm_unknown}"))
@@ -154,14 +161,16 @@ def _marked(text: str, differs: bool | None) -> str:
 
 
 def _harm_table(harm: Sequence[Harm]) -> Table:
-    table = output.table("choice", "group", "harm to it", "more than its own kind does", "harm by the others", left=2)
+    table = output.table("choice", "group", "in", "harm to it", "more than its own kind", "harm by the others", left=3)
     for each in harm:
         more = "(its own kind)"
         if each.excess.n:
             difference = each.excess.as_dict()
             row = {"difference": difference["mean"], "difference_low": difference["ci95_low"]}
             more = _marked(_difference(row, "share"), excludes_zero(each.excess))
-        table.add_row(Text(each.choice), Text(each.group), _share(each.done), more, _share(each.suffered))
+        table.add_row(
+            Text(each.choice), Text(each.group), SHORT_HARM[each.metric], _share(each.done), more, _share(each.suffered)
+        )
     return table
 
 

@@ -142,9 +142,11 @@ def axes(varied: Sequence[str], names: str | None, content: Mapping[str, Any]) -
 def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *, limits: bool = True) -> Vary:
     """Qdiscs, congestion control algorithms or TCP stacks by their names, for a scenario with this content.
 
+    A table with parameters may take the place of a name: `{ kind = "cubic", beta = 0.85 }`.
     Without `limits`, another key varies the limit of the queue. Raises `InputError` for what is none of them.
     """
-    names = listed(text, option)
+    values = listed(text, option)
+    names = [str(_name(value, text, option)) for value in values]
     known: dict[str, Family] = {name: family for family in TRIED for name in algorithms.names(family)}
     if unknown := next((name for name in names if name not in known), None):
         near = closest(unknown, list(known))
@@ -155,8 +157,18 @@ def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *
         kinds = "qdiscs, congestion control algorithms or TCP stacks, not a mixture"
         raise InputError(f"{option}: found {shown(text)}; expected {kinds}")
     family = families.pop()
-    values = tuple(_queue(name, content, limits) for name in names) if family == "queue" else names
+    if family == "queue":
+        values = tuple(value if isinstance(value, dict) else _queue(value, content, limits) for value in values)
     return Vary(TRIED[family], values, False, option)
+
+
+def _name(value: Any, text: str, option: str) -> Any:
+    """Return the name of an algorithm that is written as such, or as a table. Raises `InputError`."""
+    if not isinstance(value, dict):
+        return value
+    if "kind" not in value and "discipline" not in value:
+        raise InputError(f"{option}: found a table without kind or discipline in {shown(text)}; expected one of them")
+    return value.get("kind", value.get("discipline"))
 
 
 def _queue(name: str, content: Mapping[str, Any], limits: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from ackclock.figures import figure_spec, numbers
 from ackclock.figures.curves import thinned
@@ -57,7 +58,8 @@ MAP = LinearSegmentedColormap.from_list("ackclock", SHADES)
 
 
 def figure(drawing: Drawing) -> Figure:
-    """Draw a spec."""
+    """Draw a spec, with the page's names of its curves."""
+    drawing = figure_spec.relabelled(drawing, layout.labels())
     columns = min(layout.columns(drawing.columns), len(drawing.panels))
     rows = math.ceil(len(drawing.panels) / columns)
     fig = style.figure(BASE_IN + drawing.row_in * rows)
@@ -73,7 +75,7 @@ def figure(drawing: Drawing) -> Figure:
         ax.set_axis_off()
     if drawing.warmup_s > 0:
         style.warmup(axes[: len(drawing.panels)], drawing.warmup_s, text=len(drawing.panels) == rows)
-    _legend(fig, axes)
+    _legend(fig, axes, figure_spec.legend_names(drawing))
     style.headline(fig, drawing.title or drawing.heading, drawing.subtitle)
     return fig
 
@@ -111,8 +113,10 @@ def _set_axis(ax: Axes, which: str, axis: Axis) -> None:
         drawn.set_ticks([place for place, _ in axis.ticks], [text for _, text in axis.ticks])
     if axis.low is not None or axis.high is not None:
         limits(axis.low, axis.high)
-    if axis.logarithmic:
+    if axis.logarithmic and not axis.ticks:
         style.log_axis(drawn, axis.text)
+    elif axis.logarithmic:
+        drawn.set_minor_locator(NullLocator())
 
 
 def _scale(axes: Sequence[Axes], drawing: Drawing) -> None:
@@ -125,20 +129,21 @@ def _scale(axes: Sequence[Axes], drawing: Drawing) -> None:
             ax.set_ylim(0, 1.12 * highest if highest > 0 and math.isfinite(highest) else 1)
 
 
-def _legend(fig: Figure, axes: Sequence[Axes]) -> None:
-    """Place a legend with each name once, unless there is none."""
+def _legend(fig: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
+    """Place a legend with each name once, in the order of `names`, unless there is none."""
     handles: dict[str, Artist] = {}
     for ax in axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(name, handle)
-    if handles:
-        style.legend(fig, handles.values(), handles.keys(), ncols=LEGEND_COLUMNS)
+    listed = [name for name in names if name in handles]
+    if listed:
+        style.legend(fig, [handles[name] for name in listed], listed, ncols=LEGEND_COLUMNS)
 
 
 def _line(ax: Axes, layer: Line) -> None:
     look: dict[str, Any] = {"zorder": 4} if layer.over else {}
-    style.curve(ax, layer.x, layer.y, color=layer.colour, linestyle=DASHES[layer.dash], linewidth=layer.width,
-                drawstyle="steps-post" if layer.steps else "default",
+    style.curve(ax, layer.x, layer.y, layer.sign, color=layer.colour, linestyle=DASHES[layer.dash],
+                linewidth=layer.width, drawstyle="steps-post" if layer.steps else "default",
                 label=layer.name if layer.listed and layer.name else None, **look)  # fmt: skip
 
 
@@ -198,7 +203,7 @@ def _strokes(ax: Axes, layer: Strokes) -> None:
 
 
 def _boxes(ax: Axes, layer: Boxes) -> None:
-    look: dict[str, Any] = {"color": layer.colour, "linewidth": 1.0}
+    look: dict[str, Any] = {"color": layer.colour, "linewidth": 1.0, "linestyle": DASHES[layer.dash]}
     median = {"color": layer.median or layer.colour, "linewidth": 1.6}
     ax.boxplot(layer.values, positions=layer.x, widths=layer.width, whis=(0, 100), manage_ticks=False,
                boxprops=look, whiskerprops=look, capprops=look, medianprops=median)  # fmt: skip

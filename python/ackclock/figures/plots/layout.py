@@ -24,7 +24,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-from ackclock.input.arguments import FLAG, checked, number
+from ackclock.input.arguments import FLAG, TEXT, checked, number, several
 
 #: A page's text width, in inches.
 WIDTH_IN = 7.0
@@ -53,10 +53,11 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Width of figures in inches, and whether they have a heading."""
+    """Width of figures in inches, whether they have a heading, and the names of their curves (none: their own)."""
 
     width_in: float = WIDTH_IN
     titled: bool = True
+    labels: tuple[str, ...] = ()
 
 
 _DEFAULT = Page()
@@ -64,13 +65,18 @@ _PAGE: ContextVar[Page] = ContextVar("page", default=_DEFAULT)
 
 
 @contextmanager
-@checked(width_in=number(*WIDTHS_IN, f"a width from {WIDTHS_IN[0]} to {WIDTHS_IN[1]:g} inches"), titled=FLAG)
-def page(width_in: float = WIDTH_IN, *, titled: bool = True) -> Iterator[None]:
+@checked(
+    width_in=number(*WIDTHS_IN, f"a width from {WIDTHS_IN[0]} to {WIDTHS_IN[1]:g} inches"),
+    titled=FLAG,
+    labels=several(TEXT, "names of curves"),
+)
+def page(width_in: float = WIDTH_IN, *, titled: bool = True, labels: Sequence[str] = ()) -> Iterator[None]:
     """Set the width of figures drawn within to `width_in` inches (a page's 7 by default), with or without heading.
 
-    Raises `InputError` for a width that no figure can have.
+    `labels` are names for the curves, in the order of the legend. Raises `InputError` for a width that no figure can
+    have; a figure raises it for names that are more or fewer than those in its legend.
     """
-    before = _PAGE.set(Page(width_in, titled))
+    before = _PAGE.set(Page(width_in, titled, tuple(labels)))
     try:
         yield
     finally:
@@ -80,6 +86,11 @@ def page(width_in: float = WIDTH_IN, *, titled: bool = True) -> Iterator[None]:
 def is_narrow() -> bool:
     """Return True if figures are drawn for a column rather than a page."""
     return _PAGE.get().width_in < NARROW_IN
+
+
+def labels() -> tuple[str, ...]:
+    """Return the names of the curves; empty where each has its own."""
+    return _PAGE.get().labels
 
 
 def columns(default: int) -> int:

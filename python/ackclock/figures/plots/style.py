@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -26,6 +27,9 @@ QUIET, FAINT = "#777777", "#DDDDDD"
 
 #: Points of a drawn curve: several for each dot of a printed line.
 POINTS = 4000
+
+#: Markers along a curve.
+MARKERS = 8
 
 STYLE: dict[str, Any] = {
     "font.size": 8.5,
@@ -132,9 +136,14 @@ def _escaped(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:
-    """Draw one curve, thinned."""
-    ax.plot(*thinned(x, y, POINTS), **look)
+def curve(ax: Axes, x: Array, y: Array, sign: str = "", **look: Any) -> None:
+    """Draw one curve, thinned, with a few markers `sign` along it; those of each sign are at places of their own."""
+    x, y = thinned(x, y, POINTS)
+    if sign and x.size:
+        shift = (figure_spec.MARKS.index(sign) + 0.5) / len(figure_spec.MARKS)
+        places = np.searchsorted(x, x[0] + (x[-1] - x[0]) * (np.arange(MARKERS) + shift) / MARKERS)
+        look |= {"marker": sign, "markersize": 3.5, "markevery": np.unique(places.clip(0, x.size - 1)).tolist()}
+    ax.plot(x, y, **look)
 
 
 def line_style(number: int) -> dict[str, Any]:

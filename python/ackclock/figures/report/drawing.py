@@ -194,7 +194,8 @@ def _axis(axis: Axis) -> dict[str, Any]:
         "automargin": True,
     }
     if axis.logarithmic:
-        result |= {"type": "log", "dtick": "D2"}
+        ends = [math.log10(end) for end in (axis.low, axis.high) if end is not None and end > 0]
+        result |= {"type": "log", "dtick": "D2"} | ({"range": ends} if len(ends) == 2 else {})
     elif axis.low is not None and axis.high is not None:
         result["range"] = [axis.low, axis.high]
     elif axis.from_zero or axis.low == 0:
