@@ -18,7 +18,7 @@ FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
     ("bundles",),
-    ("gallery",),
+    ("explore", "gallery"),
     ("experiments",),
     ("doctor",),
     ("capture", "scaffold", "exporters", "importers"),
