@@ -231,6 +231,7 @@ def listening(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((LOOPBACK, port))
+        listener.listen()  # who has the address may connect before the server is up
     except OSError as error:
         listener.close()
         raise InputError(
