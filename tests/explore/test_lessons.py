@@ -84,6 +84,15 @@ def test_incast_waits_for_timeouts():
     assert prompt < 0.02
 
 
+def test_between_the_rounds_of_an_incast_is_nothing():
+    """Four rounds of 160 answers in all, each over within a quarter of a second: between them nothing is delivered."""
+    picture = parts(LESSONS["incast"].compare)["picture"]
+    for panel, y in (("goodput", picture["goodput"]["groups"][0]["y"]), ("queue", picture["queue"]["y"])):
+        between = [value for t, value in zip(picture[panel]["t"], y, strict=True) if t % 0.5 > 0.25]
+        assert between == [0] * len(between) != []
+        assert max(y) > 1
+
+
 def test_four_times_the_losses_halve_renos_rate():
     """RFC 5348 and Mathis et al. 1997: the rate is proportional to 1/√p."""
     a, b = (values(text)["goodput_bps"] for text in both("reno-and-loss"))

@@ -35,6 +35,9 @@ FIRST_PACKETS, STEP = 150_000, 4
 #: Points of a curve: more than a panel has pixels. Bins of drops and marks.
 POINTS, BINS = 800, 160
 
+#: Instants that are apart by more than this multiple of the usual distance have a pause between them.
+PAUSE = 4
+
 #: Engines that are laid over the packets', where they support the plan.
 MODELS = ("fluid", "theory")
 
@@ -182,7 +185,7 @@ def _of_each_group(groups: Sequence[str]) -> list[int]:
 
 def _goodput(views: Sequence[RunView]) -> dict[str, Any]:
     """Return the goodput of each group: the mean over the runs, and the least and greatest."""
-    runs = [curves.goodputs(view) for view in views]
+    runs = [_with_pauses(curves.goodputs(view)) for view in views]
     times_s = runs[0].times_s
     totals: dict[str, list[Array]] = {}
     for lines in runs:
@@ -197,9 +200,26 @@ def _goodput(views: Sequence[RunView]) -> dict[str, Any]:
     }
 
 
+def _with_pauses(lines: curves.Lines) -> curves.Lines:
+    """Return lines that are zero where no flow was sampled for long: between the rounds of an incast."""
+    steps_s = np.diff(lines.times_s)
+    step_s = float(np.median(steps_s)) if steps_s.size else 0.0
+    pauses = np.flatnonzero(steps_s > PAUSE * step_s)
+    ends_s = np.stack([lines.times_s[pauses] + step_s, lines.times_s[pauses + 1] - step_s], axis=1).ravel()
+    places = np.repeat(pauses + 1, 2)
+    return replace(
+        lines,
+        times_s=np.insert(lines.times_s, places, ends_s),
+        values=np.insert(lines.values, places, 0.0, axis=0),
+    )
+
+
 def _queue(queue: curves.Queue, views: Sequence[RunView]) -> dict[str, Any]:
-    """Return the queueing delay with its peaks in the first run; the band is that of all runs."""
-    times_s, delay_s = curves.thinned(queue.times_s, queue.sojourn_s, POINTS)
+    """Return the queueing delay with its peaks in the first run; the band is that of all runs.
+
+    An empty queue from which nothing departed since the last sample delays nothing.
+    """
+    times_s, delay_s = curves.thinned(queue.times_s, np.nan_to_num(queue.sojourn_s), POINTS)
     runs = [1e3 * delay_s]
     for view in views[1:]:
         other = curves.queue(view, queue.link)

@@ -32,8 +32,12 @@ export async function opening() {
 // Runs of one setting, one at a time: what is asked for meanwhile follows as soon as a first picture is there, and of
 // several requests only the latest.
 export class Runner {
-  constructor(setting, onPart, onFailure) {
-    Object.assign(this, { setting, onPart, onFailure, waiting: null, running: null });
+  constructor(setting, onPart, onFailure, onBusy) {
+    Object.assign(this, { setting, onPart, onFailure, onBusy, waiting: null, running: null });
+  }
+
+  get isBusy() {
+    return this.running !== null;
   }
 
   ask(request) {
@@ -42,22 +46,32 @@ export class Runner {
     else if (this.running.isDrawn) this.running.abort.abort();
   }
 
+  // Gives up what is running and waiting: no part of it is taken any more.
+  stop() {
+    this.waiting = null;
+    this.running?.abort.abort();
+  }
+
   async #next() {
     while (this.waiting) {
       const request = this.waiting;
       const running = { abort: new AbortController(), isDrawn: false };
       this.waiting = null;
       this.running = running;
-      try {
-        await run({ ...request, setting: this.setting }, running.abort.signal, (part) => {
-          this.onPart(part, request);
-          running.isDrawn ||= part.part !== "scenario";
-          if (this.waiting && running.isDrawn) running.abort.abort();
-        });
-      } catch (error) {
-        if (error.name !== "AbortError") this.onFailure(error);
-      }
-      this.running = null;
+      this.onBusy();
+      await this.#run(request, running).catch((error) => running.abort.signal.aborted || this.onFailure(error));
     }
+    this.running = null;
+    this.onBusy();
+  }
+
+  #run(request, running) {
+    const { signal } = running.abort;
+    return run({ ...request, setting: this.setting }, signal, (part) => {
+      if (signal.aborted) return;
+      this.onPart(part, request);
+      running.isDrawn ||= part.part !== "scenario";
+      if (this.waiting && running.isDrawn) running.abort.abort();
+    });
   }
 }

@@ -12,8 +12,8 @@ const at = (id) => document.getElementById(id);
 const panels = new Panels(at("panels"));
 const settings = { a: empty(), b: empty() };
 const runners = {
-  a: new Runner("a", (part, request) => take("a", part, request), failed),
-  b: new Runner("b", (part, request) => take("b", part, request), failed),
+  a: new Runner("a", (part, request) => TAKE[part.part]("a", part, request), failed, showBusy),
+  b: new Runner("b", (part, request) => TAKE[part.part]("b", part, request), failed, showBusy),
 };
 
 // Changes that no answer has had yet, by what they change.
@@ -43,8 +43,14 @@ function turn(change) {
 
 function setText(setting, text) {
   if (setting === "a") changes = new Map();
+  runners[setting].stop();
   Object.assign(settings[setting], { text });
   ask(setting);
+}
+
+function clearB() {
+  runners.b.stop();
+  settings.b = empty();
 }
 
 // --- answers
@@ -87,8 +93,10 @@ const TAKE = {
   superseded() {},
 };
 
-function take(setting, part, request) {
-  TAKE[part.part](setting, part, request);
+// Screen readers wait until the numbers are complete.
+function showBusy() {
+  const isBusy = runners.a.isBusy || runners.b.isBusy;
+  document.querySelector(".results").setAttribute("aria-busy", String(isBusy));
 }
 
 function draw() {
@@ -149,7 +157,7 @@ function swatch(text, stroke, dashes) {
 function open(name) {
   const lesson = lessons.find((each) => each.name === name);
   showLesson(lesson);
-  settings.b = empty();
+  clearB();
   if (lesson.compare) setText("b", lesson.compare);
   editor.show(lesson.scenario, [], true);
   setText("a", lesson.scenario);
@@ -206,18 +214,20 @@ async function fullReport() {
 
 const CLICKS = {
   keep() {
+    runners.b.stop();
     settings.b = { ...settings.a };
     draw();
     showNumbers();
     keepLink();
   },
   swap() {
+    runners.b.stop();
     [settings.a, settings.b] = [settings.b, settings.a];
     editor.show(settings.a.text, [], true);
     setText("a", settings.a.text);
   },
   drop() {
-    settings.b = empty();
+    clearB();
     draw();
     showNumbers();
     keepLink();
@@ -254,7 +264,7 @@ async function restore() {
   if (!state) return false;
   showLesson(lessons.find(({ name }) => name === state.lesson));
   at("models").checked = state.models === true;
-  settings.b = empty();
+  clearB();
   if (typeof state.b === "string" && state.b) setText("b", state.b);
   editor.show(state.a, [], true);
   setText("a", state.a);
