@@ -31,7 +31,7 @@ INTRODUCTION = """<!-- Made by docs/make_lessons.py from python/ackclock/explore
 
 A course on congestion control, buffers and queues in twelve settings. Each lesson has a text, a picture of what the
 packet engine makes of its setting (A, solid) and of another one that it is compared with (B, dashed), and three
-questions. The page reads without a program; to try the questions, start `ackclock explore`, choose the lesson and
+questions. You can read it as it is; to try the questions, start `ackclock explore`, choose the lesson and
 [turn the knobs](explore.md). You can also save a lesson's scenario to a file and run it with `ackclock run`.
 """
 

@@ -152,7 +152,7 @@ def test_every_lesson_opens(opened: Page) -> None:
     for lesson in lessons():
         opened.page.locator("#lesson").select_option(lesson.name)
         opened.rest()
-        assert opened.page.locator("#about h2").inner_text() == lesson.title
+        assert opened.page.locator("#about summary").inner_text() == lesson.title
         assert opened.page.locator("#about li").count() == 3
         assert opened.text == lesson.scenario
         assert opened.page.locator("#problems li").count() == 0

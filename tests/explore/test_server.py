@@ -238,3 +238,9 @@ def test_a_bad_scenario_file_is_rejected_before_anything_is_served(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{path}:7: network.rate: found")
+
+
+def test_a_run_that_takes_too_long_is_given_up(app, monkeypatch):
+    monkeypatch.setattr(server, "MAX_RUN_S", -1.0)
+    assert post(app, "run").parts[-1]["part"] == "error"
+    assert "expected a shorter or a smaller one" in post(app, "run").parts[-1]["text"]

@@ -26,7 +26,7 @@ from ackclock.metrics.view import Array
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, loads
 
-#: Limits of a request: packets of all links and seeds, samples of flows and links, flows, and seeds.
+#: Limits of a request: packets of all bottlenecks and seeds, samples of flows and links, flows, and seeds.
 MAX_PACKETS, MAX_SAMPLES, MAX_FLOWS, MAX_SEEDS = 30_000_000, 3_000_000, 500, 20
 
 #: A run of more packets than this is drawn progressively: first about so many, then four times as many, and so on.
@@ -66,8 +66,8 @@ def prepared(text: str, name: str = "scenario") -> Prepared:
 
 
 def packets(plan: Plan) -> float:
-    """Return how many packets all links can carry in all runs: what a request costs at most."""
-    rates_bps = sum(link.rate_bps for link in plan.links)
+    """Return how many packets all bottlenecks can carry in all runs, on which the cost of a request depends."""
+    rates_bps = sum(link.rate_bps for link in plan.links if link.bottleneck)
     return rates_bps * plan.duration_s / (8 * plan.packet_bytes) * len(plan.seeds)
 
 

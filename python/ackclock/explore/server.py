@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -41,6 +42,9 @@ PAGE = Path(__file__).parent / "page"
 
 #: Longest body of a request, in bytes; changes in one request.
 MAX_BODY, MAX_CHANGES = 256 << 10, 50
+
+#: A request whose runs take longer is given up, in seconds: of some traffic the cost cannot be estimated beforehand.
+MAX_RUN_S = 60.0
 
 #: Pages whose latest request is remembered: of more, the runs of the oldest are given up.
 MAX_PAGES = 64
@@ -106,9 +110,13 @@ class Latest:
         while len(self._latest) > MAX_PAGES:
             self._latest.pop(next(iter(self._latest)))
 
+        end_s = time.monotonic() + MAX_RUN_S
+
         def check(_: float) -> None:
             if self._latest.get(key) is not mine:
                 raise StoppedError
+            if time.monotonic() > end_s:
+                raise InputError(f"found a run of more than {MAX_RUN_S:g} s; expected a shorter or a smaller one")
 
         return check
 
@@ -125,7 +133,7 @@ def application(token: str, port: int, start: Start) -> ASGIApp:
         return await _checked(request, lambda asked: _run(asked, start, latest))
 
     async def report_(request: Request) -> Response:
-        return await _checked(request, _report)
+        return await _checked(request, lambda asked: _report(asked, latest))
 
     routes = [
         Route("/start", opening),
@@ -208,9 +216,11 @@ def _lines(first: dict[str, Any], parts: Iterator[dict[str, Any]]) -> Iterator[s
         yield json.dumps({"part": "error", "text": str(error)}) + "\n"
 
 
-def _report(asked: Mapping[str, Any]) -> Response:
+def _report(asked: Mapping[str, Any], latest: Latest) -> Response:
     """Return the full report of a scenario, as `ackclock run` writes it."""
-    return HTMLResponse(report.render([run(runs.prepared(asked["text"]).plan, command="ackclock explore")]))
+    plan = runs.prepared(asked["text"]).plan
+    data = run(plan, command="ackclock explore", progress=latest.progress("report"))
+    return HTMLResponse(report.render([data]))
 
 
 # --- the loop

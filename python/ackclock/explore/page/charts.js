@@ -104,7 +104,7 @@ export class Panels {
     panel.chart?.destroy();
     panel.plot.replaceChildren();
     panel.plot.classList.remove("empty");
-    panel.signature = signature;
+    Object.assign(panel, { signature, labels: options.series.map(({ label }) => label) });
     panel.chart = new uPlot(options, data, panel.plot);
   }
 
@@ -176,9 +176,9 @@ function readout(panel, chart) {
   const at = chart.cursor.idx;
   const parts = [];
   if (at != null && chart.cursor.left >= 0) {
-    chart.series.forEach((each, number) => {
+    panel.labels.forEach((label, number) => {
       const value = latest(chart.data[number], at);
-      if (number > 0 && each.label && value != null && parts.length < 6) parts.push(`${each.label} ${Number(value.toPrecision(3))}`);
+      if (label && value != null && parts.length < 6) parts.push(`${label} ${Number(value.toPrecision(3))}`);
     });
     parts.unshift(`${chart.data[0][at].toPrecision(4)} s`);
   }

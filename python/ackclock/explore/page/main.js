@@ -168,7 +168,7 @@ function showLesson(lesson) {
   about.hidden = !lesson;
   at("lesson").value = lesson?.name ?? "";
   if (!lesson) return;
-  about.querySelector("h2").textContent = lesson.title;
+  about.querySelector("summary").textContent = lesson.title;
   about.querySelector(".text").textContent = lesson.text;
   about.querySelector(".watch").textContent = `Watch: ${lesson.watch}`;
   about.querySelector("ol").replaceChildren(...lesson.questions.map((text) => knobs.element("li", { textContent: text })));
