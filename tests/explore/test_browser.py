@@ -256,6 +256,24 @@ def test_names_are_text(opened: Page) -> None:
     assert opened.page.evaluate("window.broken") is None
 
 
+def test_packets_move_in_slow_motion(opened: Page) -> None:
+    page = opened.page
+    page.locator("#motion-from").fill("10")
+    page.locator("#motion-play").click()
+    caption = page.locator("#motion-caption", has_text="waiting at bottleneck")
+    caption.wait_for()
+    first = caption.inner_text()
+    page.wait_for_function("first => document.getElementById('motion-caption').textContent !== first", arg=first)
+    page.locator("#motion-play", has_text="Pause").click()
+    page.locator("#motion-position").fill("500")
+    assert caption.inner_text().startswith("10.1200 s: ")
+    opened.drag("network.rate", 0.6)
+    assert page.locator("#motion canvas").is_hidden()
+    page.locator("#motion-from").fill("99")
+    page.locator("#motion-play").click()
+    page.locator("#motion-caption", has_text="expected an instant of the run").wait_for()
+
+
 def test_models_are_laid_over(opened: Page) -> None:
     opened.page.locator("#models").check()
     opened.page.locator("thead th", has_text="fluid").wait_for()

@@ -120,6 +120,7 @@ def test_no_loss_is_no_table():
         set_to("a..b", 1),
         set_to("sweep.x", 1),
         set_to("flows[7].count", 1),
+        set_to("flows[0]", 1),
         set_to("duration.x", 1),
         set_to("network.queue.discipline", "codal"),
         set_to("network.topology", "ring"),

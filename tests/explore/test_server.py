@@ -244,3 +244,9 @@ def test_a_run_that_takes_too_long_is_given_up(app, monkeypatch):
     monkeypatch.setattr(server, "MAX_RUN_S", -1.0)
     assert post(app, "run").parts[-1]["part"] == "error"
     assert "expected a shorter or a smaller one" in post(app, "run").parts[-1]["text"]
+
+
+def test_a_moment_requires_an_instant(app):
+    assert post(app, "packets", **{"from": 1}).status == 200
+    for instant in (None, "1", True, [1], 1e9):
+        assert post(app, "packets", **{"from": instant}).status == 422

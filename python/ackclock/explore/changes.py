@@ -88,9 +88,11 @@ def _change(document: Any, change: Mapping[str, Any]) -> None:
 
 
 def _set(document: Any, path: Loc, value: object) -> None:
-    """Set a value; a table is made where there is none."""
+    """Set a value; a table is made where there is none. Raises `LookupError` for an item that a list has not."""
     import tomlkit
 
+    if isinstance(path[-1], int):
+        raise LookupError(path)
     parent = value_at(document, path[:-1])
     if parent is not None:
         parent[path[-1]] = value

@@ -33,6 +33,7 @@ from ackclock.experiments.executors import StoppedError
 from ackclock.experiments.runner import run
 from ackclock.explore import changes, knobs, runs
 from ackclock.explore.lessons import lessons
+from ackclock.explore.packets import moment
 from ackclock.figures import report
 from ackclock.input.source import Source
 
@@ -135,9 +136,13 @@ def application(token: str, port: int, start: Start) -> ASGIApp:
     async def report_(request: Request) -> Response:
         return await _checked(request, lambda asked: _report(asked, latest))
 
+    async def packets_(request: Request) -> Response:
+        return await _checked(request, lambda asked: _packets(asked, latest))
+
     routes = [
         Route("/start", opening),
         Route("/run", runs_, methods=["POST"]),
+        Route("/packets", packets_, methods=["POST"]),
         Route("/report", report_, methods=["POST"]),
         Mount("/", StaticFiles(directory=PAGE, html=True)),
     ]
@@ -149,7 +154,7 @@ def _error(status: int, text: str) -> Response:
 
 
 async def _checked(request: Request, respond: Any) -> Response:
-    """Answer a request with a JSON object that has a text; mistakes are answered in sentences, at their lines."""
+    """Respond to a request with a JSON object that has a text; mistakes are sentences, with their lines."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -214,6 +219,14 @@ def _lines(first: dict[str, Any], parts: Iterator[dict[str, Any]]) -> Iterator[s
         yield '{"part": "superseded"}\n'
     except AckclockError as error:
         yield json.dumps({"part": "error", "text": str(error)}) + "\n"
+
+
+def _packets(asked: Mapping[str, Any], latest: Latest) -> Response:
+    """Return a moment of a run packet by packet, from the instant `from` (s)."""
+    given = asked.get("from")
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise InputError("from: found no number; expected an instant in seconds")
+    return JSONResponse(moment(runs.prepared(asked["text"]).plan, float(given), latest.progress("packets")))
 
 
 def _report(asked: Mapping[str, Any], latest: Latest) -> Response:

@@ -46,7 +46,7 @@ function goodput(a, b, _, paint, colour) {
   if (!a.goodput) return { ...NOTHING, summary: "Nothing to draw: no long-lived flow was sampled." };
   const { lines, bands } = a.seeds > 1 ? banded(a.goodput, paint) : stacked(a.goodput, paint);
   if (b?.goodput) {
-    for (const [group, y] of cumulative(b.goodput, b.seeds > 1)) {
+    for (const [group, y] of cumulative(b.goodput, a.seeds > 1)) {
       lines.push({ t: b.goodput.t, y, label: `B: ${group}`, stroke: paint(group), dash: DASHED });
     }
   }

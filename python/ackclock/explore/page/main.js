@@ -6,11 +6,13 @@ import { groupColour, groupsOf } from "./curves.js";
 import * as editor from "./editor.js";
 import * as knobs from "./knobs.js";
 import * as link from "./link.js";
+import { Motion } from "./motion.js";
 import * as numbers from "./numbers.js";
 
 const at = (id) => document.getElementById(id);
 const panels = new Panels(at("panels"));
 const settings = { a: empty(), b: empty() };
+const motion = new Motion(at("motion"), () => settings.a.text);
 const runners = {
   a: new Runner("a", (part, request) => TAKE[part.part]("a", part, request), failed, showBusy),
   b: new Runner("b", (part, request) => TAKE[part.part]("b", part, request), failed, showBusy),
@@ -57,8 +59,10 @@ function clearB() {
 
 const TAKE = {
   scenario(setting, part, request) {
-    Object.assign(settings[setting], { text: part.text, command: part.command });
+    const isNew = settings[setting].drawnText !== part.text;
+    Object.assign(settings[setting], { text: part.text, drawnText: part.text, command: part.command });
     if (setting === "b") return;
+    if (isNew) motion.clear();
     for (const change of request.changes) {
       const name = change.key ?? JSON.stringify(change);
       if (changes.get(name) === change) changes.delete(name);
