@@ -177,7 +177,7 @@ def test_too_large_a_run_is_explained_and_can_be_undone(opened: Page) -> None:
     opened.page.locator("[id='knob-network.rate-text']").fill("10Tbit")
     opened.page.keyboard.press("Enter")
     opened.page.locator("#problems li").wait_for()
-    assert "expected at most 30,000,000 on this page" in opened.page.locator("#problems li").inner_text()
+    assert "expected at most 50,000,000 on this page" in opened.page.locator("#problems li").inner_text()
     opened.drag("network.rate", 0.4)
     assert opened.page.locator("#problems li").count() == 0
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import subprocess
 import tomllib
 
 import pytest
+import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import algorithms
-from ackclock.errors import InputError, ScenarioError
+from ackclock.errors import AckclockError, InputError, ScenarioError
 from ackclock.explore.changes import NETWORKS, changed, command
-from ackclock.explore.knobs import MAX_GROUPS, knobs
+from ackclock.explore.knobs import MAX_GROUPS, knobs, path_at, value_at
 from ackclock.input.cli_values import value as cli_value
 from ackclock.scenario.overrides import settings
 from ackclock.scenario.planning import loads
@@ -62,7 +65,7 @@ def test_knobs_have_values_in_si_units():
     assert found["repeats"]["value"] == 1
 
 
-@pytest.mark.parametrize("rtt", ['["20ms", "40ms"]', '{ from = "20ms", to = "40ms" }', "true"])
+@pytest.mark.parametrize("rtt", ["nan", "inf", "40", '["20ms", "40ms"]', '{ from = "20ms", to = "40ms" }', "true"])
 def test_a_value_that_is_no_quantity_is_left_to_the_file(rtt):
     assert by_key(TEXT.replace('"40ms"', rtt))["network.rtt"]["value"] is None
 
@@ -102,6 +105,14 @@ def test_groups_are_added_up_to_four_and_removed():
     with pytest.raises(InputError, match=f"at most {MAX_GROUPS}"):
         changed(text, [{"add": "flows"}])
     assert len(tomllib.loads(changed(text, [{"remove": "flows[1]"}]))["flows"]) == 3
+
+
+def test_groups_in_one_line_are_added_and_removed_too():
+    text = TEXT.split("[[flows]]", maxsplit=1)[0]
+    text = 'flows = [{ count = 2, congestion = "cubic" }]\n' + text
+    made = changed(text, [{"add": "flows"}])
+    assert [group["congestion"] for group in tomllib.loads(made)["flows"]] == ["cubic", "reno"]
+    assert tomllib.loads(changed(made, [{"remove": "flows[1]"}])) == tomllib.loads(text)
 
 
 def test_no_loss_is_no_table():
@@ -144,13 +155,52 @@ def test_a_text_that_is_not_toml_is_an_error_at_its_line():
 @given(st.text(max_size=60), st.sampled_from(["network.rate", "flows[0].congestion", "name", "tcp.ecn"]))
 def test_any_text_of_a_knob_stays_a_text(value, key):
     made = changed(TEXT, [set_to(key, value)])
-    found = tomllib.loads(made)
-    assert value in (
-        found.get("name"),
-        found["network"]["rate"],
-        found["flows"][0]["congestion"],
-        found.get("tcp", {}).get("ecn"),
-    )
+    assert value_at(tomllib.loads(made), path_at(key)) == value
+
+
+#: Values that some key may wrongly have, and places in the scenario.
+WRONG = st.sampled_from(
+    [0, -1, 1.5, float("nan"), float("inf"), True, "", "x", "20Mbit", [], [1], [{}], {}, {"kind": [1]}]
+)
+PLACES = st.sampled_from(
+    [
+        ("network",),
+        ("network", "topology"),
+        ("network", "rate"),
+        ("network", "queue"),
+        ("network", "queue", "discipline"),
+        ("network", "loss"),
+        ("tcp",),
+        ("flows",),
+        ("flows", 0),
+        ("flows", 0, "congestion"),
+        ("flows", 0, "count"),
+        ("repeats",),
+    ]
+)
+CHANGES = st.one_of(
+    st.sampled_from([{"add": "flows"}, {"remove": "flows[0]"}, {"remove": "network"}, {"remove": "flows"}]),
+    st.builds(
+        set_to, st.sampled_from(["network.queue.discipline", "network.topology"]), st.sampled_from(["pfifo", "y"])
+    ),
+    st.builds(set_to, st.sampled_from(["flows[0].congestion", "tcp.ecn", "network.rate", "x.y.z"]), WRONG),
+)
+
+
+@given(st.dictionaries(PLACES, WRONG, max_size=2), st.lists(CHANGES, max_size=2))
+def test_whatever_a_file_has_its_knobs_are_json_and_mistakes_are_errors(wrong, changes):
+    content = tomllib.loads(TEXT)
+    for place, value in wrong.items():
+        with contextlib.suppress(LookupError, TypeError):
+            value_at(content, place[:-1])[place[-1]] = value
+    text = tomli_w.dumps(content)
+    try:
+        text = changed(text, changes)
+        json.dumps(knobs(tomllib.loads(text)), allow_nan=False)
+        assert command("mine.toml", TEXT, text).startswith("ackclock run ")
+        loads(text).plan()
+    except AckclockError as error:
+        assert "; expected " in str(error)
 
 
 @pytest.mark.parametrize(

@@ -188,16 +188,14 @@ def _time(time_s: float) -> str:
 def _add_group(document: Any) -> None:
     """Append a group like the last one with the next algorithm."""
     import tomlkit
+    from tomlkit.items import AoT
 
     groups = document["flows"]
     if len(groups) >= MAX_GROUPS:
         raise InputError(f"flows: found {len(groups)} groups; expected at most {MAX_GROUPS} with knobs: edit the text")
-    made = tomlkit.table()
-    for key, value in groups[-1].unwrap().items():
-        if key != "name":
-            made[key] = value
-    made["congestion"] = ADDED[(len(groups) - 1) % len(ADDED)]
-    groups.append(made)
+    like = {key: value for key, value in groups[-1].unwrap().items() if key != "name"}
+    made = like | {"congestion": ADDED[(len(groups) - 1) % len(ADDED)]}
+    groups.append(tomlkit.item(made) if isinstance(groups, AoT) else _inline_table(made))
 
 
 # --- the command that runs the same

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -80,7 +81,7 @@ def knobs(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _network(content: Mapping[str, Any]) -> Iterator[Knob]:
     topology = value_at(content, ("network", "topology"))
-    yield Knob("network.topology", "Topology", "choice", topology, choices=(*LINK_KNOBS,))
+    yield _choice("network.topology", "Topology", topology, LINK_KNOBS)
     for key, label, kind in LINK_KNOBS.get(topology, ()) if isinstance(topology, str) else ():
         if kind == "queue":
             yield from _queue(content, f"network.{key}", label)
@@ -92,7 +93,7 @@ def _network(content: Mapping[str, Any]) -> Iterator[Knob]:
 def _queue(content: Mapping[str, Any], key: str, label: str) -> Iterator[Knob]:
     """Yield the knobs of a queue: qdisc or AQM, limit, and marking if it can mark."""
     name = value_at(content, path_at(f"{key}.discipline"))
-    yield Knob(f"{key}.discipline", label, "choice", name, choices=(*algorithms.names("queue"),))
+    yield _choice(f"{key}.discipline", label, name, algorithms.names("queue"))
     if not isinstance(name, str) or name not in algorithms.names("queue"):
         return
     parameters = algorithms.spec("queue", name).parameters
@@ -106,8 +107,11 @@ def _queue(content: Mapping[str, Any], key: str, label: str) -> Iterator[Knob]:
 def _ecn(content: Mapping[str, Any]) -> Knob:
     ecn = algorithms.spec("stack", "linux").parameters["ecn"]
     chosen = value_at(content, ("tcp", "ecn"))
-    choices = tuple(map(str, ecn.choices))
-    return Knob("tcp.ecn", "ECN of the hosts", "choice", str(chosen or ecn.default), choices=choices)
+    return _choice("tcp.ecn", "ECN of the hosts", ecn.default if chosen is None else chosen, map(str, ecn.choices))
+
+
+def _choice(key: str, label: str, value: object, choices: Iterable[str]) -> Knob:
+    return Knob(key, label, "choice", value if isinstance(value, str) else None, choices=(*choices,))
 
 
 def _groups(content: Mapping[str, Any]) -> Iterator[Knob]:
@@ -116,7 +120,7 @@ def _groups(content: Mapping[str, Any]) -> Iterator[Knob]:
         given = group.get("congestion", "cubic") if isinstance(group, dict) else None
         name = given.get("kind") if isinstance(given, dict) else given
         key = f"flows[{number}]"
-        yield Knob(f"{key}.congestion", "CCA", "choice", name, choices=(*algorithms.names("congestion"),))
+        yield _choice(f"{key}.congestion", "CCA", name, algorithms.names("congestion"))
         yield _number(content, f"{key}.count", "Flows", "count", 1)
 
 
@@ -134,9 +138,10 @@ def _number(content: Mapping[str, Any], key: str, label: str, kind: str, default
         return Knob(key, label, kind, None)
     try:
         unit = units.size(written).unit if kind == "size" else ""
-        return Knob(key, label, kind, READERS[kind](written), str(written), unit)
+        value = READERS[kind](written)
     except (ValueError, TypeError):
         return Knob(key, label, kind, None, str(written))
+    return Knob(key, label, kind, value if math.isfinite(value) else None, str(written), unit)
 
 
 def path_at(key: str) -> Loc:

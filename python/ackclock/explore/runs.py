@@ -27,7 +27,7 @@ from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, loads
 
 #: Limits of a request: packets of all bottlenecks and seeds, samples of flows and links, flows, and seeds.
-MAX_PACKETS, MAX_SAMPLES, MAX_FLOWS, MAX_SEEDS = 30_000_000, 3_000_000, 500, 20
+MAX_PACKETS, MAX_SAMPLES, MAX_FLOWS, MAX_SEEDS = 50_000_000, 3_000_000, 500, 20
 
 #: A run of more packets than this is drawn progressively: first about so many, then four times as many, and so on.
 FIRST_PACKETS, STEP = 150_000, 4

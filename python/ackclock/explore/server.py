@@ -205,7 +205,8 @@ def _run(asked: Mapping[str, Any], start: Start, latest: Latest) -> Response:
         prepared = runs.prepared(text)
     except AckclockError as error:
         return JSONResponse({**scenario, **_problems(error)}, 422)
-    progress = latest.progress((str(asked.get("page"))[:40], str(asked.get("setting"))[:8]))
+    page, setting = (name if isinstance(name := asked.get(key), str) else "" for key in ("page", "setting"))
+    progress = latest.progress((page[:40], setting[:8]))
     parts = runs.parts(prepared, progress, models=asked.get("models") is True)
     return StreamingResponse(_lines({"part": "scenario", **scenario}, parts), media_type="application/x-ndjson")
 

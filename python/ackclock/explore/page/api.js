@@ -29,6 +29,9 @@ export async function opening() {
   return (await fetch("start")).json();
 }
 
+// A run without a picture after this time is given up for the next one.
+const PATIENCE_MS = 500;
+
 // Runs of one setting, one at a time: what is asked for meanwhile follows as soon as a first picture is there, and of
 // several requests only the latest.
 export class Runner {
@@ -43,7 +46,7 @@ export class Runner {
   ask(request) {
     this.waiting = request;
     if (!this.running) this.#next();
-    else if (this.running.isDrawn) this.running.abort.abort();
+    else if (this.running.isDrawn || performance.now() > this.running.patientUntil) this.running.abort.abort();
   }
 
   // Gives up what is running and waiting: no part of it is taken any more.
@@ -55,7 +58,7 @@ export class Runner {
   async #next() {
     while (this.waiting) {
       const request = this.waiting;
-      const running = { abort: new AbortController(), isDrawn: false };
+      const running = { abort: new AbortController(), isDrawn: false, patientUntil: performance.now() + PATIENCE_MS };
       this.waiting = null;
       this.running = running;
       this.onBusy();

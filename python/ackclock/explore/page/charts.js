@@ -19,6 +19,7 @@ export class Panels {
     for (const { id, title } of PANELS) {
       const plot = element("div", { className: "plot", id: `plot-${id}`, tabIndex: 0 });
       plot.setAttribute("role", "img");
+      plot.setAttribute("aria-keyshortcuts", "+ - ArrowLeft ArrowRight Escape");
       const caption = element("figcaption", {}, element("b", { textContent: title }), element("span", {}));
       root.append(element("figure", {}, caption, plot));
       this.panels.set(id, { id, title, plot, caption, chart: null, signature: "" });
