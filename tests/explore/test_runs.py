@@ -96,9 +96,17 @@ def test_a_long_run_is_drawn_progressively_and_its_beginnings_are_its_own():
     assert len(until_s) >= 2
     assert until_s == sorted(set(until_s))
     assert until_s[-1] == 4 == pictures[0]["duration_s"]
+    assert until_s[:-1] == [4 / 16, 4 / 4]
     for picture in pictures[:-1]:
         bins = int(picture["until_s"] / picture["events"]["width_s"])
         assert picture["events"]["drop"][:bins] == pictures[-1]["events"]["drop"][:bins]
+
+
+def test_of_several_seeds_the_first_is_drawn_first():
+    text = small(repeats=3).replace("10Mbit", "100Mbit").replace('"4s"', '"12s"')
+    pictures = [part for part in runs.parts(runs.prepared(text)) if part["part"] == "picture"]
+    assert [(picture["seeds"], picture["until_s"]) for picture in pictures] == [(1, 12), (3, 12)]
+    assert pictures[0]["cwnd"] == pictures[1]["cwnd"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def explore(scenario: Path | None, *, port: int, opens: bool) -> None:
     """Turn a scenario's knobs in a page and watch windows, goodput, queue and drops follow.
 
     The page is served on 127.0.0.1, by an address with a random token, until Ctrl-C. It loads nothing from elsewhere,
-    and nothing is written. Twelve lessons are in it.
+    and leaves no files. Twelve lessons are in it.
 
     Examples:
         ackclock explore

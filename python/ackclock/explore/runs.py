@@ -29,7 +29,7 @@ from ackclock.scenario.planning import Loaded, loads
 #: Limits of a request: packets of all bottlenecks and seeds, samples of flows and links, flows, and seeds.
 MAX_PACKETS, MAX_SAMPLES, MAX_FLOWS, MAX_SEEDS = 50_000_000, 3_000_000, 500, 20
 
-#: A run of more packets than this is drawn progressively: first about so many, then four times as many, and so on.
+#: A run of more packets than this is drawn progressively: first at most so many, then four times as many, and so on.
 FIRST_PACKETS, STEP = 150_000, 4
 
 #: Points of a curve: more than a panel has pixels. Bins of drops and marks.
@@ -91,9 +91,9 @@ def _excess(plan: Plan) -> str | None:
 def parts(prepared: Prepared, progress: Progress = no_progress, *, models: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the parts of an answer. What `progress` raises ends them."""
     plan = prepared.plan
-    for factor in _factors(plan):
+    for beginning in _beginnings(plan):
         try:
-            yield picture(run(shortened(plan, factor), ENGINE, progress=progress), plan.duration_s)
+            yield picture(run(beginning, ENGINE, progress=progress), plan.duration_s)
         except (InputError, ValueError):  # as where nothing starts in so short a time
             continue
     data = run(plan, ENGINE, progress=progress)
@@ -103,13 +103,14 @@ def parts(prepared: Prepared, progress: Progress = no_progress, *, models: bool 
         yield {"part": "models", "models": [_model(name, plan, progress) for name in MODELS]}
 
 
-def _factors(plan: Plan) -> list[int]:
-    """Return by how much the beginnings of a long run are shorter than it, the shortest first."""
-    factors, factor = list[int](), STEP
-    while packets(plan) / factor >= FIRST_PACKETS:
-        factors.append(factor)
+def _beginnings(plan: Plan) -> list[Plan]:
+    """Return ever longer beginnings of a long run, with the first seed alone; none of a short run."""
+    first = replace(plan, seeds=plan.seeds[:1])
+    beginnings, factor = [first] if len(plan.seeds) > 1 else [], 1
+    while packets(first) / factor > FIRST_PACKETS:
         factor *= STEP
-    return factors[::-1]
+        beginnings.append(shortened(first, factor))
+    return beginnings[::-1] if packets(plan) > FIRST_PACKETS else []
 
 
 # --- the picture

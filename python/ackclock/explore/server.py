@@ -2,7 +2,7 @@
 
 Every request has the token as the first step of its path, and a Host header that names this server, so that neither
 another user's process nor a page from elsewhere (by DNS rebinding) gets an answer. The page loads nothing from
-elsewhere, and its content security policy forbids it. Nothing is written.
+elsewhere, and its content security policy forbids it. No file is left.
 """
 
 from __future__ import annotations
