@@ -219,14 +219,17 @@ def test_it_listens_on_loopback_only():
 def test_a_signal_ends_it_with_its_status(number, status, tmp_path):
     (tmp_path / "mine.toml").write_text(TEXT)
     command = [sys.executable, "-m", "ackclock", "explore", "mine.toml", "--no-open"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    address = process.stdout.readline().strip()
-    _, _, host, token, _ = address.split("/")
-    connection = http.client.HTTPConnection(host, timeout=60)
-    connection.request("GET", f"/{token}/start")
-    assert json.load(connection.getresponse())["file"] == "mine.toml"
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            address = process.stdout.readline().strip()
+            _, _, host, token, _ = address.split("/")
+            connection = http.client.HTTPConnection(host, timeout=60)
+            connection.request("GET", f"/{token}/start")
+            assert json.load(connection.getresponse())["file"] == "mine.toml"
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (process.returncode, errors) == (status, "stopped\n")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
 
