@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import copy
 import json
 import subprocess
 import tomllib
@@ -191,8 +191,9 @@ CHANGES = st.one_of(
 def test_whatever_a_file_has_its_knobs_are_json_and_mistakes_are_errors(wrong, changes):
     content = tomllib.loads(TEXT)
     for place, value in wrong.items():
-        with contextlib.suppress(LookupError, TypeError):
-            value_at(content, place[:-1])[place[-1]] = value
+        parent = value_at(content, place[:-1])
+        if isinstance(parent, list if isinstance(place[-1], int) else dict) and parent:
+            parent[place[-1]] = copy.deepcopy(value)
     text = tomli_w.dumps(content)
     try:
         text = changed(text, changes)
