@@ -108,6 +108,7 @@ docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_two_kernels.py
 	$(PY) docs/make_oracles.py
 	$(PY) docs/make_notebook.py
+	$(PY) docs/make_lessons.py
 	$(VENV)/bin/zensical build --config-file mkdocs.yml --clean --strict
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --quiet
 	rm -rf site/rust

@@ -18,7 +18,7 @@ FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
     ("bundles",),
-    ("gallery", "evaluate"),
+    ("gallery", "evaluate", "explore"),
     ("experiments",),
     ("doctor",),
     ("capture", "scaffold", "exporters", "importers"),

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import browsers
 import pytest
 import synthetic
 
 from ackclock.dataset import Dataset
 from ackclock.figures import report
-
-ARGUMENTS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 #: Sizes and contents of the figures, as the page has them.
 DRAWN = """() => [...document.querySelectorAll('.plot')].map(plot => ({
@@ -39,16 +27,8 @@ DRAWN = """() => [...document.querySelectorAll('.plot')].map(plot => ({
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if executable is None:
-        message = "no Chromium: install the Debian package chromium"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
+    with browsers.chromium() as running:
         yield running
-        running.close()
 
 
 class Page:
