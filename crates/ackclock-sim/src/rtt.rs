@@ -5,11 +5,13 @@
 //! (RFC 8985 section 6.2) and the controllers.
 //!
 //! Deviations:
-//! - The clock is exact, so the granularity term G of the RFC is zero.
+//! - The clock's granularity G is the plan's `rtt_tick`: samples are whole ticks, as those of a clock that counts them.
+//!   It is zero, an exact clock, unless a stack has one.
 //! - The RTO's floor is the plan's `min_rto`: 1 s by the RFC (2.4), 200 ms in Linux.
 //! - `rto_slop` is added to the sampled RTO (FreeBSD adds 200 ms; otherwise it is zero).
-//! - Samples are expected once per ACK, as with timestamps; the gains are not scaled by the number of
-//!   samples per round trip (RFC 7323 appendix G suggests it; Linux does not do it).
+//! - Samples are expected once per ACK, as with timestamps, or of one segment at a time ([`TimedSegment`]); the
+//!   gains are not scaled by the number of samples per round trip (RFC 7323 appendix G suggests it; Linux does
+//!   not do it).
 //! - With `rto_floor_on_variance` the variance is Linux's, in three respects:
 //!   1. When a sample falls short of SRTT by more than the mean deviation, the deviation follows it
 //!      with gain 1/32 and not 1/4, since a shrinking RTT is no reason for a longer timeout.
@@ -52,6 +54,7 @@ struct Limits {
     min: Time,
     max: Time,
     slop: Time,
+    tick: u64,
     floor_on_variance: bool,
 }
 
@@ -74,6 +77,7 @@ impl RttEstimator {
                 min: plan.min_rto,
                 max: plan.max_rto,
                 slop: plan.rto_slop,
+                tick: plan.rtt_tick.picoseconds(),
                 floor_on_variance: plan.rto_floor_on_variance,
             },
             srtt_8: 0,
@@ -91,7 +95,7 @@ impl RttEstimator {
     /// cumulatively acknowledged. Ends the backoff.
     pub fn sample(&mut self, now: Time, rtt: Time, next: u64, unacknowledged: u64) {
         self.minimum.insert(now, rtt);
-        let rtt = rtt.picoseconds().max(1);
+        let rtt = rounded_to_ticks(rtt.picoseconds(), self.limits.tick);
         if self.srtt_8 == 0 {
             self.start(rtt, next);
         } else {
@@ -208,13 +212,46 @@ impl RttEstimator {
         } else if self.limits.floor_on_variance {
             Time::from_picoseconds(self.srtt_8 / 8 + self.variance_term) + self.limits.slop
         } else {
-            let rto = Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4);
+            let rto =
+                Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4.max(self.limits.tick));
             rto.max(self.limits.min) + self.limits.slop
         }
     }
 
     fn backed_off_rto(&self) -> Time {
         doubled(self.base_rto(), self.doublings).min(self.limits.max)
+    }
+}
+
+/// Round an RTT in picoseconds to whole ticks, to the nearest and at least one; 0: to at least a picosecond.
+fn rounded_to_ticks(rtt: u64, tick: u64) -> u64 {
+    if tick == 0 {
+        return rtt.max(1);
+    }
+    ((rtt + tick / 2) / tick).max(1) * tick
+}
+
+/// The one segment that is timed at a time (RFC 6298 section 3): a new one when none is, until it is acknowledged. A
+/// retransmission ends the measurement (Karn's algorithm).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimedSegment(Option<(u64, Time)>);
+
+impl TimedSegment {
+    /// A new segment was sent.
+    pub fn start(&mut self, sequence: u64, now: Time) {
+        self.0.get_or_insert((sequence, now));
+    }
+
+    /// A segment was retransmitted.
+    pub fn cancel(&mut self) {
+        self.0 = None;
+    }
+
+    /// Return the RTT of the timed segment if everything below `unacknowledged` is acknowledged, and time another.
+    pub fn take(&mut self, unacknowledged: u64, now: Time) -> Option<Time> {
+        let (_, sent) = self.0.filter(|&(timed, _)| timed < unacknowledged)?;
+        self.0 = None;
+        Some(now.since(sent))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The comments count as the RFC does: a window inflated by one segment per duplicate ACK. The sender
 //! counts what is in flight instead, which comes to the same.
 
-use ackclock_plan::TcpPlan;
+use ackclock_plan::{RttSampling, TcpPlan};
 
 use crate::kit::{assert_reads, data, flow, ms, new_reno, us, Conversation, Loss, Script};
 
@@ -96,6 +96,46 @@ fn a_partial_ack_retransmits_the_next_hole_despite_a_full_window() {
          318 > data 1 again
          418 > data 2 again",
     );
+}
+
+/// RFC 6582 section 3.2, step 3, and section 4: 16 of 20 segments are lost and one is repaired in a round trip of 100 ms.
+/// The first partial ACK, at 318 ms, starts the RTO of a second, which ends before the recovery would. A sender whose
+/// timer each partial ACK restarts has no timeout.
+#[test]
+fn an_impatient_sender_times_out_in_a_long_recovery() {
+    for impatient in [false, true] {
+        let tcp = TcpPlan {
+            initial_window: 20,
+            impatient,
+            ..new_reno()
+        };
+        let mut tcp = Conversation::new(&flow(tcp), ms(50))
+            .spaced(ms(1))
+            .losing((0..16).map(data));
+        tcp.run(ms(1317));
+        assert_eq!(tcp.sender.counters.timeouts, 0);
+        tcp.run(ms(1318));
+        assert_eq!(tcp.sender.counters.timeouts, u64::from(impatient));
+        tcp.run(ms(2500));
+        assert_eq!(tcp.sender.counters.timeouts, u64::from(impatient));
+    }
+}
+
+/// RFC 6298 section 3: one measurement at a time. The handshake and the first segment take 100 ms, and those behind it 101
+/// to 109, since ACKs are 1 ms apart: SRTT is 100 ms, and with a sample for each ACK 104.
+#[test]
+fn one_segment_at_a_time_is_timed() {
+    let srtt = |rtt_sampling| {
+        let tcp = TcpPlan {
+            rtt_sampling,
+            ..new_reno()
+        };
+        let mut tcp = Conversation::new(&flow(tcp), ms(50)).spaced(ms(1));
+        tcp.run(ms(210));
+        tcp.sender.srtt().expect("a sample")
+    };
+    assert_eq!(srtt(RttSampling::OneAtATime), ms(100));
+    assert!(srtt(RttSampling::EachAck) > us(103_000));
 }
 
 #[test]
