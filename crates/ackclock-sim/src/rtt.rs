@@ -36,6 +36,8 @@ pub struct RttEstimator {
     limits: Limits,
     /// 8 × SRTT, ps: the average without rounding loss. Zero before the first sample.
     srtt_8: u64,
+    /// The same of the exact RTTs of all ACKs, for the controllers, where the RTO has other samples; zero where it has not.
+    exact_srtt_8: u64,
     /// 4 × the mean deviation (RTTVAR of the RFC), ps.
     deviation_4: u64,
     /// The variance term of the RTO, ps.
@@ -81,6 +83,7 @@ impl RttEstimator {
                 floor_on_variance: plan.rto_floor_on_variance,
             },
             srtt_8: 0,
+            exact_srtt_8: 0,
             deviation_4: 0,
             variance_term: 0,
             flight: Flight::default(),
@@ -113,6 +116,15 @@ impl RttEstimator {
         self.minimum.insert(now, rtt);
     }
 
+    /// Take the exact RTT of an ACK for the controllers, where the RTO has other samples.
+    pub fn smooth_exact(&mut self, rtt: Time) {
+        let rtt = rtt.picoseconds().max(1);
+        self.exact_srtt_8 = match self.exact_srtt_8 {
+            0 => 8 * rtt,
+            smoothed => smoothed - smoothed / 8 + rtt,
+        };
+    }
+
     /// True if there was a sample.
     #[inline]
     pub fn has_sample(&self) -> bool {
@@ -127,7 +139,11 @@ impl RttEstimator {
 
     /// Smoothed RTT; zero before the first sample.
     pub fn srtt(&self) -> Time {
-        Time::from_picoseconds(self.srtt_8 / 8)
+        let smoothed_8 = match self.exact_srtt_8 {
+            0 => self.srtt_8,
+            exact => exact,
+        };
+        Time::from_picoseconds(smoothed_8 / 8)
     }
 
     /// RTTVAR of the RFC, the mean deviation; zero before the first sample.

@@ -257,6 +257,9 @@ impl Sender {
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
+        if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
+            self.rtt.smooth_exact(sample);
+        }
         if let Some(timed) = timed {
             self.rtt
                 .sample(now, timed, self.board.next, self.board.unacknowledged);

@@ -4,8 +4,9 @@
 //! counts what is in flight instead, which comes to the same.
 
 use ackclock_plan::{RttSampling, TcpPlan};
+use ackclock_sim::packet::Kind;
 
-use crate::kit::{assert_reads, data, flow, ms, new_reno, us, Conversation, Loss, Script};
+use crate::kit::{assert_reads, data, flow, ms, new_reno, nth, us, Conversation, Loss, Script};
 
 fn conversation(losses: impl IntoIterator<Item = Loss>) -> Conversation {
     Conversation::new(&flow(new_reno()), ms(50))
@@ -121,21 +122,29 @@ fn an_impatient_sender_times_out_in_a_long_recovery() {
     }
 }
 
-/// RFC 6298 section 3: one measurement at a time. The handshake and the first segment take 100 ms, and those behind it 101
-/// to 109, since ACKs are 1 ms apart: SRTT is 100 ms, and with a sample for each ACK 104.
+/// RFC 6298 sections 2 and 3: one measurement at a time. The handshake and the first segment take 100 ms, so RTTVAR is 3/4
+/// of 50 ms and the RTO 250 ms; all later segments are lost, and the last ACK arrives at 209 ms. With a sample for each ACK
+/// RTTVAR has come down further by then. The smoothed RTT of the controllers is that of all ACKs in both.
 #[test]
 fn one_segment_at_a_time_is_timed() {
-    let srtt = |rtt_sampling| {
+    let after = |rtt_sampling, until| {
         let tcp = TcpPlan {
             rtt_sampling,
+            min_rto: ms(1),
             ..new_reno()
         };
-        let mut tcp = Conversation::new(&flow(tcp), ms(50)).spaced(ms(1));
-        tcp.run(ms(210));
-        tcp.sender.srtt().expect("a sample")
+        let mut tcp = Conversation::new(&flow(tcp), ms(50))
+            .spaced(ms(1))
+            .losing([nth(Kind::Data, 11).times(u32::MAX)]);
+        tcp.run(ms(until));
+        tcp.sender
     };
-    assert_eq!(srtt(RttSampling::OneAtATime), ms(100));
-    assert!(srtt(RttSampling::EachAck) > us(103_000));
+    let timeouts = |sampling, until| after(sampling, until).counters.timeouts;
+    assert_eq!(timeouts(RttSampling::OneAtATime, 458), 0);
+    assert_eq!(timeouts(RttSampling::OneAtATime, 459), 1);
+    assert_eq!(timeouts(RttSampling::EachAck, 400), 1);
+    let srtt = |sampling| after(sampling, 210).srtt();
+    assert_eq!(srtt(RttSampling::OneAtATime), srtt(RttSampling::EachAck));
 }
 
 #[test]
