@@ -105,10 +105,11 @@ ns-2:
 
 - Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone takes the place of the SYN, and
   a transfer is a whole number of segments.
-- Timers and RTTs are in ticks, of 1 ms unless `timer_tick` sets another value.
+- RTTs are in ticks of `rtt_tick`, 10 ms by default, and of 1 ms where that is 0.
 - `Agent/TCP/Linux` runs the congestion control algorithms of Linux 2.6.22: CUBIC has no HyStart there, and its C is
   0.4. Reno is `Agent/TCP/Sack1`, or `Agent/TCP/Newreno` without SACK.
-- Queues: `pfifo`, `bfifo`, `red`. ns-2 drops a packet that would fill a queue to its limit, so its script has a limit
+- Queues: `pfifo`, `bfifo`, `red`, `ared`. Its RED never drops a packet early that finds the queue empty
+  (`spare_empty = true`). ns-2 drops a packet that would fill a queue to its limit, so its script has a limit
   larger by one. A packet carries its frame's bytes from the start.
 
 ns-3:

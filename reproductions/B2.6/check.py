@@ -14,7 +14,7 @@ from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView
 from ackclock.theory import single_flow
 
-ENGINES = ("theory", "packet")
+ENGINES = ("theory", "packet", "ns2")
 BOTH, NONE = "both", "no fast convergence"
 
 #: The model with both expressions matches: within 10 %; up to 25 % it is of its kind.
@@ -111,9 +111,16 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     ]
 
 
-def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+    """Rows of the model with each simulator."""
+    if "theory" not in measured:
+        return {}
+    others = [engine for engine in ENGINES[1:] if engine in measured]
+    return {f"theory, {engine}": _with(measured["theory"], measured[engine][BOTH]["period"]) for engine in others}
+
+
+def _with(theory: Measured, simulated: Values) -> list[Row]:
     """Periods, model over simulation, and how much further off the other readings are."""
-    theory, simulated = measured["theory"], measured["packet"][BOTH]["period"]
     both = ratio(theory[BOTH]["period"], simulated)
     first, none = ratio(theory[BOTH]["alone"], simulated), ratio(theory[NONE]["period"], simulated)
     return [

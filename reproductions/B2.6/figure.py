@@ -19,7 +19,7 @@ CYCLES_SHOWN = (10, 17)
 
 
 @style.styled
-def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset], *_others: object) -> Figure:
     """A panel for each model."""
     fig = style.figure(3.1)
     both, alone = fig.subplots(1, 2, sharey=True, squeeze=False)[0]

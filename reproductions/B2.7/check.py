@@ -9,7 +9,7 @@ from ackclock.gallery.rows import Values
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_peak, cwnd_period_s, cwnd_trough
 
-ENGINES = ("theory", "packet")
+ENGINES = ("theory", "packet", "ns2")
 
 #: With an ACK for each packet both agree: within 10 %; up to 25 % they are alike.
 MATCH, ALIKE = 0.10, 0.25
@@ -19,7 +19,7 @@ DIFFERENT, A_LITTLE = (MATCH, inf), (0.05, inf)
 
 
 def runs(engine: str, case: str) -> bool:
-    """The model has one case with b = 2."""
+    """The model and ns-2 have one case with b = 2."""
     return engine == "packet" or case != "b=2 corrected"
 
 
@@ -37,14 +37,22 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+    """Rows of the model with each simulator."""
+    if "theory" not in measured:
+        return {}
+    others = [engine for engine in ENGINES[1:] if engine in measured]
+    return {f"theory, {engine}": _with(measured["theory"], measured[engine]) for engine in others}
+
+
+def _with(theory: Measured, simulated: Measured) -> list[Row]:
     """Slopes, model over simulation."""
-    theory, packet = measured["theory"], measured["packet"]
-    slopes = {case: ratio(theory[case[:3]]["slope"], packet[case]["slope"]) for case in packet}
+    slopes = {case: ratio(theory[case[:3]]["slope"], simulated[case]["slope"]) for case in simulated}
+    corrected = [_change(slopes[case], slopes["b=1"]) for case in slopes if case == "b=2 corrected"]
     return [
         Row("b=1", slopes["b=1"], near(1.0, MATCH), near(1.0, ALIKE)),
         Row("b=2", _change(slopes["b=2"], slopes["b=1"]), DIFFERENT, A_LITTLE),
-        Row("corrected", _change(slopes["b=2 corrected"], slopes["b=1"]), DIFFERENT, A_LITTLE, aside=True),
+        *(Row("corrected", change, DIFFERENT, A_LITTLE, aside=True) for change in corrected),
     ]
 
 

@@ -12,7 +12,7 @@ SPAN_S = 8.0
 
 
 @style.styled
-def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset], *_others: object) -> Figure:
     """A panel for each b."""
     fig = style.figure(3.1)
     axes = fig.subplots(1, 2, sharey=True, squeeze=False)[0]

@@ -7,7 +7,7 @@ from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import synchronised_flows, window_fall
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 MEASURES = {"fall": window_fall, "flows": synchronised_flows}
 
 #: “Remains similar”: within a fifth; within two fifths it is of its kind.

@@ -133,7 +133,14 @@ def test_parameters_reach_the_kernel_in_the_form_of_the_family(spec):
 
 def test_what_the_kernel_fixes_is_in_a_plans_units():
     assert algorithms.spec("queue", "fq_pie").fixed == {"max_burst_s": 0.15, "derandomize": True, "mtu_bytes": 1514}
-    assert algorithms.spec("queue", "red").fixed == {"weight": None, "gentle": False, "bytes": True, "weighted": False}
+    assert algorithms.spec("queue", "red").fixed == {
+        "weight": None,
+        "gentle": False,
+        "wait": False,
+        "spare_empty": False,
+        "bytes": True,
+        "weighted": False,
+    }
     assert algorithms.spec("congestion", "scalable").fixed == {"a": 0.01, "b": 0.125}
     assert algorithms.spec("queue", "blue").fixed == {}
 

@@ -25,7 +25,7 @@ pub use network::{
 pub use plan::Plan;
 pub use record::{PcapPlan, RecordPlan, Vantage};
 pub use tcp::{
-    CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Reduction, TcpPlan,
+    CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Reduction, RttSampling, TcpPlan,
     TIMESTAMPS_BYTES,
 };
 pub use trace::{CoursePlan, TracePlan};

@@ -68,6 +68,13 @@ pub struct TcpPlan {
     /// The clock that the reordering timer is set by; 0: an exact one.
     #[serde(rename = "timer_tick_s")]
     pub timer_tick: Time,
+    /// Samples of the RTT that enter the RTO.
+    pub rtt_sampling: RttSampling,
+    /// Granularity of the clock that RTTs are measured with (RFC 6298: G); 0: an exact one.
+    #[serde(rename = "rtt_tick_s")]
+    pub rtt_tick: Time,
+    /// Only the first partial ACK of a recovery restarts the RTO, without SACK (RFC 6582: Impatient).
+    pub impatient: bool,
     /// Receive window; `null` is unlimited.
     #[serde(deserialize_with = "Option::deserialize")]
     pub receive_window_bytes: Option<u64>,
@@ -122,6 +129,16 @@ pub enum DelayedAck {
     On,
     /// Delayed ACKs with Linux's quick ACKs at the start and after gaps.
     Quick,
+}
+
+/// Samples of the RTT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RttSampling {
+    /// One for each ACK.
+    EachAck,
+    /// One segment at a time is timed, unless timestamps are on (RFC 6298 section 3).
+    OneAtATime,
 }
 
 /// Loss detection and recovery.

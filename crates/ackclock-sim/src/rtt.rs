@@ -5,11 +5,13 @@
 //! (RFC 8985 section 6.2) and the controllers.
 //!
 //! Deviations:
-//! - The clock is exact, so the granularity term G of the RFC is zero.
+//! - The clock's granularity G is the plan's `rtt_tick`: samples are whole ticks, as those of a clock that counts them.
+//!   It is zero, an exact clock, unless a stack has one.
 //! - The RTO's floor is the plan's `min_rto`: 1 s by the RFC (2.4), 200 ms in Linux.
 //! - `rto_slop` is added to the sampled RTO (FreeBSD adds 200 ms; otherwise it is zero).
-//! - Samples are expected once per ACK, as with timestamps; the gains are not scaled by the number of
-//!   samples per round trip (RFC 7323 appendix G suggests it; Linux does not do it).
+//! - Samples are expected once per ACK, as with timestamps, or of one segment at a time ([`TimedSegment`]); the
+//!   gains are not scaled by the number of samples per round trip (RFC 7323 appendix G suggests it; Linux does
+//!   not do it).
 //! - With `rto_floor_on_variance` the variance is Linux's, in three respects:
 //!   1. When a sample falls short of SRTT by more than the mean deviation, the deviation follows it
 //!      with gain 1/32 and not 1/4, since a shrinking RTT is no reason for a longer timeout.
@@ -34,6 +36,8 @@ pub struct RttEstimator {
     limits: Limits,
     /// 8 × SRTT, ps: the average without rounding loss. Zero before the first sample.
     srtt_8: u64,
+    /// The same of the exact RTTs of all ACKs, for the controllers, where the RTO has other samples; zero where it has not.
+    exact_srtt_8: u64,
     /// 4 × the mean deviation (RTTVAR of the RFC), ps.
     deviation_4: u64,
     /// The variance term of the RTO, ps.
@@ -52,6 +56,7 @@ struct Limits {
     min: Time,
     max: Time,
     slop: Time,
+    tick: u64,
     floor_on_variance: bool,
 }
 
@@ -74,9 +79,11 @@ impl RttEstimator {
                 min: plan.min_rto,
                 max: plan.max_rto,
                 slop: plan.rto_slop,
+                tick: plan.rtt_tick.picoseconds(),
                 floor_on_variance: plan.rto_floor_on_variance,
             },
             srtt_8: 0,
+            exact_srtt_8: 0,
             deviation_4: 0,
             variance_term: 0,
             flight: Flight::default(),
@@ -91,7 +98,7 @@ impl RttEstimator {
     /// cumulatively acknowledged. Ends the backoff.
     pub fn sample(&mut self, now: Time, rtt: Time, next: u64, unacknowledged: u64) {
         self.minimum.insert(now, rtt);
-        let rtt = rtt.picoseconds().max(1);
+        let rtt = rounded_to_ticks(rtt.picoseconds(), self.limits.tick);
         if self.srtt_8 == 0 {
             self.start(rtt, next);
         } else {
@@ -109,6 +116,15 @@ impl RttEstimator {
         self.minimum.insert(now, rtt);
     }
 
+    /// Take the exact RTT of an ACK for the controllers, where the RTO has other samples.
+    pub fn smooth_exact(&mut self, rtt: Time) {
+        let rtt = rtt.picoseconds().max(1);
+        self.exact_srtt_8 = match self.exact_srtt_8 {
+            0 => 8 * rtt,
+            smoothed => smoothed - smoothed / 8 + rtt,
+        };
+    }
+
     /// True if there was a sample.
     #[inline]
     pub fn has_sample(&self) -> bool {
@@ -123,7 +139,11 @@ impl RttEstimator {
 
     /// Smoothed RTT; zero before the first sample.
     pub fn srtt(&self) -> Time {
-        Time::from_picoseconds(self.srtt_8 / 8)
+        let smoothed_8 = match self.exact_srtt_8 {
+            0 => self.srtt_8,
+            exact => exact,
+        };
+        Time::from_picoseconds(smoothed_8 / 8)
     }
 
     /// RTTVAR of the RFC, the mean deviation; zero before the first sample.
@@ -208,13 +228,46 @@ impl RttEstimator {
         } else if self.limits.floor_on_variance {
             Time::from_picoseconds(self.srtt_8 / 8 + self.variance_term) + self.limits.slop
         } else {
-            let rto = Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4);
+            let rto =
+                Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4.max(self.limits.tick));
             rto.max(self.limits.min) + self.limits.slop
         }
     }
 
     fn backed_off_rto(&self) -> Time {
         doubled(self.base_rto(), self.doublings).min(self.limits.max)
+    }
+}
+
+/// Round an RTT in picoseconds to whole ticks, to the nearest and at least one; 0: to at least a picosecond.
+fn rounded_to_ticks(rtt: u64, tick: u64) -> u64 {
+    if tick == 0 {
+        return rtt.max(1);
+    }
+    ((rtt + tick / 2) / tick).max(1) * tick
+}
+
+/// The one segment that is timed at a time (RFC 6298 section 3): a new one when none is, until it is acknowledged. A
+/// retransmission ends the measurement (Karn's algorithm).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimedSegment(Option<(u64, Time)>);
+
+impl TimedSegment {
+    /// A new segment was sent.
+    pub fn start(&mut self, sequence: u64, now: Time) {
+        self.0.get_or_insert((sequence, now));
+    }
+
+    /// A segment was retransmitted.
+    pub fn cancel(&mut self) {
+        self.0 = None;
+    }
+
+    /// Return the RTT of the timed segment if everything below `unacknowledged` is acknowledged, and time another.
+    pub fn take(&mut self, unacknowledged: u64, now: Time) -> Option<Time> {
+        let (_, sent) = self.0.filter(|&(timed, _)| timed < unacknowledged)?;
+        self.0 = None;
+        Some(now.since(sent))
     }
 }
 

@@ -57,7 +57,7 @@ use ackclock_plan::{FlowPlan, TcpPlan};
 
 use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
-use crate::rtt::RttEstimator;
+use crate::rtt::{RttEstimator, TimedSegment};
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, CubicState, Error, Prototype};
 
@@ -146,6 +146,8 @@ pub struct Sender {
     board: Scoreboard,
     rack: Rack,
     rtt: RttEstimator,
+    /// The segment that is timed, if one is at a time.
+    timed: TimedSegment,
     /// RTT sample of the last ACK for the controller.
     ack_rtt: Option<Time>,
     rates: RateSampler,
@@ -208,6 +210,7 @@ impl Sender {
             board: Scoreboard::default(),
             rack: Rack::default(),
             rtt: RttEstimator::new(&tcp),
+            timed: TimedSegment::default(),
             ack_rtt: None,
             rates: RateSampler::default(),
             timers: Timers::IDLE,

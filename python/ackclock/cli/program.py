@@ -53,6 +53,7 @@ TASKS = {
     "Publish and extend": {
         "reproduce": "Reproduce published results and compare with the paper.",
         "claim": "Print where a paper's claim holds: engines, readings, noise.",
+        "infer": "Infer what a paper did not print from the numbers that it did.",
         "bundle": "Pack results into one file that can be rerun.",
         "rerun": "Rerun a bundle and compare the results.",
         "check": "Verify results by checksum; test an algorithm's contract.",

@@ -197,17 +197,24 @@ def _outcome(claim: Claim, varied: Varied, value: float, report: Callable[[float
     entry = find(claim.entries[0])
     reading = next((each for each in entry.readings.every if each.name == claim.reading_of(entry)), NONE)
     plans = {name: dict(_varied_plans(entry, name, reading, varied, value)) for name in cell.label.split(", ")}
+    rows = rows_of_plans(entry, plans, reading)
+    judged = [Judged.of(row, label, "", QUICK) for label, several in rows.items() for row in several]
+    outcome = claim.evaluate([row for row in judged if row.engine == cell.label])
+    report(value, outcome)
+    return outcome
+
+
+def rows_of_plans(
+    entry: Entry, plans: Mapping[str, Mapping[str, Plan]], reading: Interpretation
+) -> dict[str, list[Row]]:
+    """Run the plans of each engine's cases, and return the entry's rows by engine. Nothing is kept."""
     this = runner.Pass(reading, plans)
     found = {name: runner.EngineResult() for name in plans}
     how = runner.How(None, None, "", perturbed=False)
     with LockedTempDir() as place:
         for name, chosen in plans.items():
             runner.measure(entry, chosen, found[name], place / name, runner.Part(no_progress, len(chosen) or 1), how)
-    rows = runner.rows_of(entry, found, [this], this)
-    judged = [Judged.of(row, label, "", QUICK) for label, several in rows.items() for row in several]
-    outcome = claim.evaluate([row for row in judged if row.engine == cell.label])
-    report(value, outcome)
-    return outcome
+    return runner.rows_of(entry, found, [this], this)
 
 
 def _varied_plans(

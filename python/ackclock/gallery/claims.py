@@ -287,6 +287,7 @@ class Paper:
     entries: Sequence[str]
     testbeds: Sequence[Testbed]
     tables: Sequence[Mapping[str, Any]]
+    inferences: Sequence[Mapping[str, Any]] = ()
 
     @property
     def id(self) -> str:
@@ -333,6 +334,7 @@ def read(path: Path) -> Paper:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: found {error}; expected TOML") from None
     testbeds = [_testbed(path, each) for each in table.pop("testbed", [])]
+    inferences = table.pop("infer", [])
     claims = table.pop("claim", [])
     for number, each in enumerate(claims, 1):
         _check(path, f"claim {each.get('id', number)}", each, Claim, ("id", "quote", "section"), ("paper",))
@@ -340,8 +342,15 @@ def read(path: Path) -> Paper:
             raise InputError(f"{path}: claim {each['id']}: expected one of holds, inconsistent and untestable")
         if each.get("holds") and not each.get("entries"):
             raise InputError(f"{path}: claim {each['id']}: found no entries; expected those that it is judged by")
-    _check(path, "", table, Paper, ("title", "authors", "year", "published", "entries"), ("path", "testbeds", "tables"))
-    return Paper(path=path, testbeds=testbeds, tables=claims, **table)
+    _check(
+        path,
+        "",
+        table,
+        Paper,
+        ("title", "authors", "year", "published", "entries"),
+        ("path", "testbeds", "tables", "inferences"),
+    )
+    return Paper(path=path, testbeds=testbeds, tables=claims, inferences=inferences, **table)
 
 
 def find_paper(wanted: str, known: Sequence[Paper] | None = None) -> Paper | None:

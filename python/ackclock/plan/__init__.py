@@ -173,6 +173,9 @@ class TcpPlan:
     rto_floor_on_variance: bool
     rto_slop_s: float
     timer_tick_s: float
+    rtt_sampling: str
+    rtt_tick_s: float
+    impatient: bool
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool

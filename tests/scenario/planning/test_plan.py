@@ -102,6 +102,9 @@ LINUX = {
     "rto_floor_on_variance": True,
     "rto_slop_s": 0.0,
     "timer_tick_s": 0.004,
+    "rtt_sampling": "each_ack",
+    "rtt_tick_s": 0.0,
+    "impatient": False,
     "receive_window_bytes": None,
     "send_buffer_bytes": None,
     "loss_detection": "rack",
@@ -425,6 +428,25 @@ def test_a_congestion_factor_is_a_number_of_sources(access):
     assert (load.aggregation, load.multiplexing) == (10, 15)
     assert (load.congestion_factor, load.reverse_factor) == pytest.approx((1.5, 0.8))
     assert "load" in made.to_dict() and "load" not in made.engine_input()
+
+
+def test_a_congestion_factor_of_0_leaves_a_group_without_a_source():
+    flows = '[[flows]]\ncongestion_factor = 1.5\n[[flows]]\ncongestion_factor = 0\ndirection = "up"'
+    made = plan(network=GRID, rate="10Gbit", flows=flows)
+    assert [flow.group for flow in made.flows] == 15 * [0]
+    assert made.load.reverse_factor == 0
+    assert len(made.groups) == 2
+
+
+def test_without_any_source_nothing_is_sent():
+    found = rejection(network=GRID, rate="10Gbit", flows="[[flows]]\ncongestion_factor = 0")
+    assert ".congestion_factor: found 0.0; expected a factor above 0 in some group" in found
+
+
+def test_generated_transfers_have_a_source():
+    traffic = '[[traffic]]\nkind = "poisson"\nrate = "1/s"\nsize = "10KB"\ncongestion_factor = 0'
+    found = rejection(network=GRID, rate="10Gbit", flows=f"[[flows]]\n{traffic}")
+    assert ".congestion_factor: found 0.0; expected a factor above 0: transfers" in found
 
 
 @pytest.mark.parametrize(

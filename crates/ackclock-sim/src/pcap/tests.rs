@@ -15,7 +15,7 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         "mss_bytes": 1448, "header_bytes": 40, "sack": true, "timestamps": true,
         "delayed_ack": "off", "delayed_ack_timeout_s": 0.04, "initial_window": 10,
         "initial_rto_s": 1.0, "min_rto_s": 0.2, "max_rto_s": 120.0,
-        "rto_floor_on_variance": true, "rto_slop_s": 0.0, "timer_tick_s": 0.0, "receive_window_bytes": null, "send_buffer_bytes": null,
+        "rto_floor_on_variance": true, "rto_slop_s": 0.0, "timer_tick_s": 0.0, "rtt_sampling": "each_ack", "rtt_tick_s": 0.0, "impatient": false, "receive_window_bytes": null, "send_buffer_bytes": null,
         "loss_detection": "rack", "tail_loss_probe": true, "undo_spurious": true, "frto": true, "adaptive_reordering": true, "limited_transmit": true,
         "recovery_reduction": "prr", "pacing": false, "tso_batching": false, "window_validation": true, "ecn": "off", "processing": null,
     });

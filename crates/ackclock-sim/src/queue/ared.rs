@@ -21,6 +21,7 @@ use crate::queue::{require, Queue, QueueContext};
 /// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // they are switches of the algorithm spec
 struct Parameters {
     /// Packets that fit.
     limit_packets: u32,
@@ -36,10 +37,14 @@ struct Parameters {
     interval_s: f64,
     /// True if the probability rises linearly above the upper threshold; else it jumps to 1.
     gentle: bool,
+    /// True if drops are at least 1/probability packets apart.
+    wait: bool,
     /// True if packets of ECN-capable transports are marked instead of dropped.
     ecn: bool,
     /// True if the average counts bytes.
     bytes: bool,
+    /// True if nothing is dropped early that finds the queue empty.
+    spare_empty: bool,
 }
 
 /// Make the discipline; an error if parameters differ from the specification or are out of range.
@@ -50,6 +55,7 @@ pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_j
         avpkt_bytes: given.avpkt_bytes,
         bytes: given.bytes,
         weighted: false,
+        spare_empty: given.spare_empty,
     };
     let marking = Marking {
         ecn: given.ecn,
@@ -83,6 +89,7 @@ impl Parameters {
             weight: -(-1.0 / packets_per_second).exp_m1(),
             max_probability: self.probability,
             gentle: self.gentle,
+            wait: self.wait,
             adaptation: Some(Time::from_seconds(self.interval_s)),
             packet_time: Time::from_seconds(packets_per_second.recip()),
         })
@@ -105,6 +112,8 @@ mod tests {
             "probability": 0.1,
             "interval_s": 0.5,
             "gentle": true,
+            "wait": false,
+            "spare_empty": false,
             "ecn": false,
             "bytes": true,
         })

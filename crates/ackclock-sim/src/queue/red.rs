@@ -6,8 +6,8 @@
 //!
 //! Deviations: the average and its power for an idle time are exact; Linux counts in powers of two and looks
 //! the power up in a table. The link is idle from the end of the last transmission on. The link's own rate
-//! is the one for idle times; `tc` assumes 10 Mb/s by default. `gentle` (ns-2), `weight`, `bytes` and
-//! `weighted` are not in `tc`.
+//! is the one for idle times; `tc` assumes 10 Mb/s by default. `gentle` and `wait` (ns-2), `weight`,
+//! `bytes` and `weighted` are not in `tc`.
 
 use ackclock_core::{Rate, Time};
 use serde::de::Error as _;
@@ -47,8 +47,10 @@ pub struct Parameters {
     nodrop: bool,
     adaptive: bool,
     gentle: bool,
+    wait: bool,
     bytes: bool,
     weighted: bool,
+    spare_empty: bool,
 }
 
 /// Treatment of packets that early detection picks.
@@ -71,6 +73,8 @@ pub struct Measure {
     pub bytes: bool,
     /// True if a packet's probability is proportional to its length.
     pub weighted: bool,
+    /// True if nothing is dropped early that finds the queue empty, or where packets are counted a single one.
+    pub spare_empty: bool,
 }
 
 /// Bytes or packets that fit.
@@ -155,7 +159,10 @@ impl RedQueue {
             harddrop,
             nodrop,
         } = self.marking;
-        let may_mark = match self.early.arrival(self.measured(), share, now) {
+        let may_mark = match self
+            .early
+            .arrival(self.measured(), share, self.is_spared(), now)
+        {
             Verdict::Pass => return Some(packet),
             Verdict::Early => ecn,
             Verdict::Forced => ecn && !harddrop,
@@ -197,6 +204,11 @@ impl RedQueue {
         &mut self.packets
     }
 
+    /// True if an arriving packet is exempt because of the queue that it finds.
+    fn is_spared(&self) -> bool {
+        self.measure.spare_empty && self.packets.len() <= usize::from(!self.measure.bytes)
+    }
+
     /// Present length of the queue, the input of the average, in bytes.
     fn measured(&self) -> f64 {
         if self.measure.bytes {
@@ -223,6 +235,7 @@ impl Parameters {
             weight: self.weight_or_burst(min, max)?,
             max_probability: self.probability,
             gentle: self.gentle,
+            wait: self.wait,
             adaptation: self.adaptive.then_some(ADAPTATION_INTERVAL),
             packet_time: Time::from_seconds(8.0 * f64::from(self.avpkt_bytes) / bandwidth_bps),
         };
@@ -230,6 +243,7 @@ impl Parameters {
             avpkt_bytes: self.avpkt_bytes,
             bytes: self.bytes,
             weighted: self.weighted,
+            spare_empty: self.spare_empty,
         };
         let marking = Marking {
             ecn: self.ecn,

@@ -104,6 +104,8 @@ mod tests {
             "nodrop": false,
             "adaptive": false,
             "gentle": false,
+            "wait": false,
+            "spare_empty": false,
             "bytes": true,
             "weighted": false,
             "push_out": true,

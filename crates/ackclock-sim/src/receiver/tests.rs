@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use std::collections::BTreeSet;
 
-use ackclock_plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
+use ackclock_plan::{
+    CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, RttSampling, TcpPlan,
+};
 
 use super::*;
 use crate::options::Block;
@@ -53,6 +55,9 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         rto_floor_on_variance: true,
         rto_slop: Time::ZERO,
         timer_tick: Time::ZERO,
+        rtt_sampling: RttSampling::EachAck,
+        rtt_tick: Time::ZERO,
+        impatient: false,
         receive_window_bytes: None,
         send_buffer_bytes: None,
         loss_detection: LossDetection::Rack,

@@ -1,6 +1,6 @@
 //! The arithmetic of RFC 6298 and of Linux, step by step.
 
-use ackclock_plan::{DelayedAck, EcnMode, LossDetection, Reduction};
+use ackclock_plan::{DelayedAck, EcnMode, LossDetection, Reduction, RttSampling};
 
 use super::*;
 use proptest::prelude::*;
@@ -20,6 +20,9 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         rto_floor_on_variance,
         rto_slop: Time::ZERO,
         timer_tick: Time::ZERO,
+        rtt_sampling: RttSampling::EachAck,
+        rtt_tick: Time::ZERO,
+        impatient: false,
         receive_window_bytes: None,
         send_buffer_bytes: None,
         loss_detection: LossDetection::Rack,
@@ -240,4 +243,35 @@ proptest! {
             prop_assert!(estimator.min_rtt() <= Time::from_picoseconds(rtt_ns * 1000));
         }
     }
+}
+
+/// RFC 6298 section 2.3: RTO = SRTT + max(G, 4 RTTVAR). 517 ms are 52 ticks of 10 ms; the deviation vanishes.
+#[test]
+fn samples_are_rounded_to_ticks_and_the_timeout_is_a_tick_longer() {
+    let mut ticking = RttEstimator::new(&TcpPlan {
+        rtt_tick: ms(10),
+        ..plan(ms(200), false)
+    });
+    feed(&mut ticking, &[ms(517); 200]);
+    assert_eq!(ticking.srtt(), ms(520));
+    assert_eq!(ticking.rto(), ms(530));
+    let mut short = RttEstimator::new(&TcpPlan {
+        rtt_tick: ms(10),
+        ..plan(ms(1), false)
+    });
+    feed(&mut short, &[ms(3); 200]);
+    assert_eq!(short.rto(), ms(20));
+}
+
+#[test]
+fn a_timed_segment_gives_one_sample_unless_something_is_retransmitted() {
+    let mut timed = TimedSegment::default();
+    timed.start(5, ms(10));
+    timed.start(6, ms(11));
+    assert_eq!(timed.take(5, ms(50)), None);
+    assert_eq!(timed.take(7, ms(60)), Some(ms(50)));
+    assert_eq!(timed.take(8, ms(61)), None);
+    timed.start(9, ms(70));
+    timed.cancel();
+    assert_eq!(timed.take(10, ms(90)), None);
 }

@@ -8,6 +8,7 @@ use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
 use crate::packet::Packet;
 use ackclock_congestion::Ack;
+use ackclock_plan::RttSampling;
 
 impl Sender {
     #[inline]
@@ -134,6 +135,7 @@ impl Sender {
             self.frto.prefers_new_data = false;
         }
         self.rearm(&delivery, &found, advanced, now);
+        self.note_partial_ack(advanced);
         if advanced {
             self.check_end(now, out);
         }
@@ -243,15 +245,32 @@ impl Sender {
             let known = self.tcp.timestamps && advanced;
             known.then(|| in_ticks(packet.timestamp, now))
         };
-        let sample = oldest.map(|sent| now.since(sent)).or_else(echoed)?;
+        let sample = oldest.map(|sent| now.since(sent)).or_else(echoed);
+        let timed = if self.times_one_segment() {
+            self.timed.take(self.board.unacknowledged, now)
+        } else {
+            sample
+        };
+        let sample = sample?;
         let newest = delivery
             .newest_sacked
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
-        self.rtt
-            .sample(now, sample, self.board.next, self.board.unacknowledged);
+        if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
+            self.rtt.smooth_exact(sample);
+        }
+        if let Some(timed) = timed {
+            self.rtt
+                .sample(now, timed, self.board.next, self.board.unacknowledged);
+        }
         Some(rtt)
+    }
+
+    /// True if the timeout's samples are those of one segment at a time.
+    #[inline]
+    pub(super) fn times_one_segment(&self) -> bool {
+        self.tcp.rtt_sampling == RttSampling::OneAtATime && !self.tcp.timestamps
     }
 
     /// Delivery rate between the transmission of the newest delivered segment and now; `None` over less than an RTT.

@@ -370,6 +370,7 @@ impl Sender {
     pub(super) fn send_new(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
         let sending = self.rates.sending(now);
         let sequence = self.board.send_next(&sending);
+        self.timed.start(sequence, now);
         if let Some(buffer) = &mut self.buffer {
             buffer.take();
             if self.pacing.begins {
@@ -389,12 +390,13 @@ impl Sender {
     ) {
         let sending = self.rates.sending(now);
         self.board.retransmit(sequence, &sending);
+        self.timed.cancel();
         self.counters.retransmissions += 1;
         if trigger != Trigger::TlpProbe {
             self.undo.on_retransmission(now);
         }
         out.report(self.flow, EventKind::Retransmission, sequence as f64);
-        if sequence == self.board.unacknowledged {
+        if sequence == self.board.unacknowledged && !self.is_impatient() {
             self.timers.start(now, self.rtt.rto());
         }
         self.send_segment(sequence, true, trigger, now, out);

@@ -19,6 +19,8 @@ pub struct RecoveryEpisode {
     pub recover: u64,
     /// The segment whose timeout began it.
     pub timed_out: Option<u64>,
+    /// True once a partial ACK has restarted the retransmission timer.
+    pub had_partial_ack: bool,
 }
 
 impl RecoveryEpisode {
@@ -140,6 +142,20 @@ impl Sender {
         }
     }
 
+    /// True in a recovery whose timer runs on since the first partial ACK (RFC 6582 section 3.2, step 3; the Impatient
+    /// variant of its section 4).
+    #[inline]
+    pub(super) fn is_impatient(&self) -> bool {
+        self.episode.had_partial_ack && self.ca_state == CaState::Recovery
+    }
+
+    /// Record a partial ACK, the first of which has restarted the timer.
+    #[inline]
+    pub(super) fn note_partial_ack(&mut self, advanced: bool) {
+        let impatient = self.tcp.impatient && !self.tcp.sack;
+        self.episode.had_partial_ack |= impatient && advanced && self.ca_state == CaState::Recovery;
+    }
+
     /// Set the window that proportional rate reduction allows, during a reduction.
     pub(super) fn follow_prr(&mut self, delivered: u32, progress: bool) {
         let in_flight = self.board.in_flight();
@@ -156,6 +172,7 @@ impl Sender {
         self.episode = RecoveryEpisode {
             recover: self.board.next,
             timed_out: None,
+            had_partial_ack: false,
         };
         self.tlp = None;
         self.counters.recoveries += 1;

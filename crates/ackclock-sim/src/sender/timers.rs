@@ -134,7 +134,7 @@ impl Sender {
             let oldest = delivery.oldest_sacked;
             oldest.is_some_and(|sent| sent < self.board.head_sent())
         };
-        let restarts = advanced || still_arrives();
+        let restarts = (advanced && !self.is_impatient()) || still_arrives();
         if let Some(due) = found.next {
             if restarts {
                 self.timers.start(now, self.rtt.rto());
@@ -209,6 +209,7 @@ impl Sender {
             self.episode = RecoveryEpisode {
                 recover: self.board.next,
                 timed_out: Some(head),
+                had_partial_ack: false,
             };
         }
         self.prr = None;

@@ -189,6 +189,8 @@ fn step(threshold: u64) -> QueuePlan {
             "nodrop": false,
             "adaptive": false,
             "gentle": false,
+            "wait": false,
+            "spare_empty": false,
             "bytes": true,
             "weighted": false,
         }),

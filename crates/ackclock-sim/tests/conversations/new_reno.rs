@@ -3,9 +3,10 @@
 //! The comments count as the RFC does: a window inflated by one segment per duplicate ACK. The sender
 //! counts what is in flight instead, which comes to the same.
 
-use ackclock_plan::TcpPlan;
+use ackclock_plan::{RttSampling, TcpPlan};
+use ackclock_sim::packet::Kind;
 
-use crate::kit::{assert_reads, data, flow, ms, new_reno, us, Conversation, Loss, Script};
+use crate::kit::{assert_reads, data, flow, ms, new_reno, nth, us, Conversation, Loss, Script};
 
 fn conversation(losses: impl IntoIterator<Item = Loss>) -> Conversation {
     Conversation::new(&flow(new_reno()), ms(50))
@@ -96,6 +97,54 @@ fn a_partial_ack_retransmits_the_next_hole_despite_a_full_window() {
          318 > data 1 again
          418 > data 2 again",
     );
+}
+
+/// RFC 6582 section 3.2, step 3, and section 4: 16 of 20 segments are lost and one is repaired in a round trip of 100 ms.
+/// The first partial ACK, at 318 ms, starts the RTO of a second, which ends before the recovery would. A sender whose
+/// timer each partial ACK restarts has no timeout.
+#[test]
+fn an_impatient_sender_times_out_in_a_long_recovery() {
+    for impatient in [false, true] {
+        let tcp = TcpPlan {
+            initial_window: 20,
+            impatient,
+            ..new_reno()
+        };
+        let mut tcp = Conversation::new(&flow(tcp), ms(50))
+            .spaced(ms(1))
+            .losing((0..16).map(data));
+        tcp.run(ms(1317));
+        assert_eq!(tcp.sender.counters.timeouts, 0);
+        tcp.run(ms(1318));
+        assert_eq!(tcp.sender.counters.timeouts, u64::from(impatient));
+        tcp.run(ms(2500));
+        assert_eq!(tcp.sender.counters.timeouts, u64::from(impatient));
+    }
+}
+
+/// RFC 6298 sections 2 and 3: one measurement at a time. The handshake and the first segment take 100 ms, so RTTVAR is 3/4
+/// of 50 ms and the RTO 250 ms; all later segments are lost, and the last ACK arrives at 209 ms. With a sample for each ACK
+/// RTTVAR has come down further by then. The smoothed RTT of the controllers is that of all ACKs in both.
+#[test]
+fn one_segment_at_a_time_is_timed() {
+    let after = |rtt_sampling, until| {
+        let tcp = TcpPlan {
+            rtt_sampling,
+            min_rto: ms(1),
+            ..new_reno()
+        };
+        let mut tcp = Conversation::new(&flow(tcp), ms(50))
+            .spaced(ms(1))
+            .losing([nth(Kind::Data, 11).times(u32::MAX)]);
+        tcp.run(ms(until));
+        tcp.sender
+    };
+    let timeouts = |sampling, until| after(sampling, until).counters.timeouts;
+    assert_eq!(timeouts(RttSampling::OneAtATime, 458), 0);
+    assert_eq!(timeouts(RttSampling::OneAtATime, 459), 1);
+    assert_eq!(timeouts(RttSampling::EachAck, 400), 1);
+    let srtt = |sampling| after(sampling, 210).srtt();
+    assert_eq!(srtt(RttSampling::OneAtATime), srtt(RttSampling::EachAck));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use ackclock_core::{Rate, Time};
 use ackclock_plan::{
     ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
     LossDetection, NodePlan, PathPlan, PcapPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing,
-    TcpPlan,
+    RttSampling, TcpPlan,
 };
 use ackclock_sim::packet::Packet;
 use ackclock_sim::sender::{Outlet, SendReason, Sender};
@@ -57,6 +57,9 @@ pub fn linux() -> TcpPlan {
         rto_floor_on_variance: true,
         rto_slop: Time::ZERO,
         timer_tick: Time::ZERO,
+        rtt_sampling: RttSampling::EachAck,
+        rtt_tick: Time::ZERO,
+        impatient: false,
         receive_window_bytes: None,
         send_buffer_bytes: None,
         loss_detection: LossDetection::Rack,

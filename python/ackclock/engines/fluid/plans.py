@@ -111,6 +111,8 @@ def _unsupported_queue(queue: QueuePlan) -> Iterator[str]:
             yield "adaptive RED"
         if queue.parameters["weighted"]:
             yield "RED that weighs packets by their length"
+        if queue.parameters["wait"]:
+            yield "RED with wait"
 
 
 def _pfifo(parameters: Mapping[str, Any], packet_bytes: int) -> Queue:

@@ -178,6 +178,6 @@ def _early(link: LinkPlan) -> Iterator[tuple[str, bool]]:
 
 
 def _red(given: Any) -> Iterator[tuple[str, bool]]:
-    for name in ("adaptive", "nodrop", "weighted"):
+    for name in ("adaptive", "nodrop", "weighted", "wait"):
         yield f"RED with {name}", bool(given[name])
     yield "RED that counts packets", not given["bytes"]

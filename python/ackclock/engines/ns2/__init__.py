@@ -5,7 +5,9 @@ What ns-2 does otherwise than every other engine here, whatever a plan says:
 - Its TCP is one-way: no handshake and no FIN; a first packet of headers alone stands for a SYN (`syn_`), and a
   transfer's last packet is as long as all others.
 - A random loss may take that first packet, too, where other engines spare SYNs.
-- Segments are counted, not bytes. Timers and RTTs are rounded to ticks (`tcpTick_`).
+- Segments are counted, not bytes. RTTs are rounded to ticks (`tcpTick_`), so timeouts are whole ticks.
+- RED never drops a packet early that finds the queue empty, or a single packet where it counts packets
+  (`spare_empty`), whatever a plan says.
 - `Agent/TCP/Linux` (Wei and Cao 2006) runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and
   counts its time in ticks of 1 ms.
 - In a recovery a sender of SACKs sends as its *pipe* lets it (`Agent/TCP/Sack1`, Fall and Floyd 1996); there is neither

@@ -101,7 +101,7 @@ def _variables(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
         "minrto_": f"{tcp.min_rto_s:g}",
         "maxrto_": f"{tcp.max_rto_s:g}",
         "singledup_": str(int(tcp.limited_transmit)),
-        "tcpTick_": f"{tcp.timer_tick_s or FINEST_TICK_S:g}",
+        "tcpTick_": f"{tcp.rtt_tick_s or FINEST_TICK_S:g}",
         **({"ecn_": "1"} if tcp.ecn == "classic" else {}),
     }
 
@@ -139,6 +139,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         "proportional rate reduction": tcp.recovery_reduction == "prr",
         "quick ACKs": tcp.delayed_ack == "quick",
         "pacing": tcp.pacing,
+        "timers in ticks": tcp.timer_tick_s != 0,
         "batches of segments": tcp.tso_batching,
         "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,
         "a timeout with something added": tcp.rto_slop_s != 0,

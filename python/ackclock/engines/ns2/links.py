@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from ackclock.engines import red
@@ -9,7 +10,7 @@ from ackclock.engines.external import planned_traffic
 from ackclock.plan import ChangePlan, LinkPlan, Parameters, Plan
 
 #: Queues that ns-2 2.35 and plans both have.
-DISCIPLINES = ("pfifo", "bfifo", "red")
+DISCIPLINES = ("pfifo", "bfifo", "red", "ared")
 
 #: Options of RED that are fixed in ns-2.
 RED_FIXED = {"nodrop": False, "adaptive": False}
@@ -35,12 +36,12 @@ proc lose {link probability} {
 
 def is_stochastic(link: LinkPlan) -> bool:
     """Return True if the queue draws random numbers."""
-    return link.queue.discipline == "red"
+    return link.queue.discipline in ("red", "ared")
 
 
 def kind(link: LinkPlan) -> str:
     """The class, as `simplex-link` takes it."""
-    return "RED" if link.queue.discipline == "red" else "DropTail"
+    return "RED" if is_stochastic(link) else "DropTail"
 
 
 def settings(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
@@ -50,18 +51,38 @@ def settings(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
         return {"limit_": str(parameters["limit_packets"] + 1)}
     if link.queue.discipline == "bfifo":
         return {"queue_in_bytes_": "true", "mean_pktsize_": "1", "limit_": str(parameters["limit_bytes"] + 1)}
+    if link.queue.discipline == "ared":
+        return _ared(parameters, link.rate_bps)
     return _red(parameters, packet_bytes)
 
 
-def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
-    """Thresholds in packets of the mean size, which ns-2 turns into bytes itself where it counts them."""
-    inner = red.in_packets(parameters, packet_bytes)
+def _ared(parameters: Parameters, rate_bps: float) -> dict[str, str]:
+    """Adaptive RED, by Floyd, Gummadi and Shenker 2001, sections 4.1 and 4.3; ns-2's own bounds are wider."""
+    packets_per_s = rate_bps / (8 * parameters["avpkt_bytes"])
+    low_p = max(packets_per_s * parameters["target_s"] / 2, parameters["floor_packets"])
     in_bytes = parameters["bytes"]
+    size_bytes = parameters["avpkt_bytes"]
+    limit_bytes = parameters["limit_packets"] * size_bytes
+    inner = {"min_p": low_p, "max_p": 3 * low_p, "weight": -math.expm1(-1 / packets_per_s), "limit_bytes": limit_bytes}
+    adaptation = {"adaptive_": "1", "interval_": f"{parameters['interval_s']:g}", "bottom_": "0.01", "top_": "0.5"}
+    return _early({**parameters, **inner}, inner, size_bytes, in_bytes=in_bytes, weighted=False) | adaptation
+
+
+def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
+    inner, in_bytes = red.in_packets(parameters, packet_bytes), parameters["bytes"]
+    size_bytes = packet_bytes if in_bytes else parameters["avpkt_bytes"]
+    return _early(parameters, inner, size_bytes, in_bytes=in_bytes, weighted=parameters["weighted"])
+
+
+def _early(
+    parameters: Parameters, inner: Parameters, size_bytes: int, *, in_bytes: bool, weighted: bool
+) -> dict[str, str]:
+    """Thresholds in packets of the mean size, which ns-2 turns into bytes itself where it counts them."""
     return {
         "queue_in_bytes_": "true" if in_bytes else "false",
-        "bytes_": "true" if parameters["weighted"] else "false",
-        "mean_pktsize_": str(packet_bytes if in_bytes else parameters["avpkt_bytes"]),
-        "limit_": f"{red.limit_in_packets(parameters, packet_bytes):.0f}",
+        "bytes_": "true" if weighted else "false",
+        "mean_pktsize_": str(size_bytes),
+        "limit_": str(parameters["limit_bytes"] // size_bytes),
         "thresh_": f"{inner['min_p']:.6g}",
         "maxthresh_": f"{inner['max_p']:.6g}",
         "q_weight_": f"{inner['weight']:.9g}",
@@ -70,7 +91,7 @@ def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
         "setbit_": "true" if parameters["ecn"] else "false",
         "use_mark_p_": "false",
         "adaptive_": "0",
-        "wait_": "false",
+        "wait_": "true" if parameters["wait"] else "false",
         "drop_tail_": "true",
     }
 
@@ -105,6 +126,8 @@ def unsupported(plan: Plan) -> Iterator[str]:
     for link in plan.links:
         if link.queue.discipline == "red":
             yield from _unsupported_red(link.queue.parameters, link.rate_bps)
+        if link.queue.discipline == "ared" and link.queue.parameters["ecn"]:
+            yield 'queue discipline "ared" with ecn'
 
 
 def _unsupported_red(parameters: Parameters, rate_bps: float) -> Iterator[str]:

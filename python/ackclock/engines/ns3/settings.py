@@ -118,6 +118,7 @@ def _red(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
         "QW": f'"{inner["weight"]:.9g}"',
         "LInterm": f'"{1 / parameters["probability"]:.9g}"',
         "Gentle": f'"{_word(parameters["gentle"])}"',
+        "Wait": f'"{_word(parameters["wait"])}"',
         "LinkBandwidth": f'"{link.rate_bps:.0f}bps"',
         "UseEcn": f'"{_word(parameters["ecn"])}"',
         "UseHardDrop": f'"{_word(parameters["harddrop"])}"',

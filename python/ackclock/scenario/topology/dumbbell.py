@@ -66,9 +66,9 @@ class Dumbbell(Impaired, Topology):
         return self.rate / self.aggregation if self.aggregation is not None else self.access_rate
 
     def sources(self, group: Placed) -> int:
-        """Return the number of sources, as counted or from the congestion factor."""
+        """Return the number of sources, as counted or from the congestion factor, which may leave none."""
         exact = self._sources(group)
-        return group.count if exact is None else max(1, round(exact))
+        return group.count if exact is None else round(exact)
 
     def _sources(self, group: Placed) -> float | None:
         if group.congestion_factor is None or self.access_bps is None:
@@ -78,6 +78,9 @@ class Dumbbell(Impaired, Topology):
     def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
         """A list of RTTs is for the sources without their own."""
         yield from super().mistakes(flows, traffic)
+        if flows and not traffic and not any(map(self.sources, flows)):
+            expected = "a factor above 0 in some group: without a source nothing is sent"
+            yield fault_at(("flows", 0, "congestion_factor"), flows[0].congestion_factor, expected)
         users = self._users(flows) or max((self.sources(group) for group in traffic), default=1)
         yield from not_longer(self.rtt, users, ("network", "rtt"))
 
@@ -96,9 +99,11 @@ class Dumbbell(Impaired, Topology):
             yield fault_at(place, 0, "one of count and congestion_factor", "both count and congestion_factor")
         if exact is None:
             yield fault_at(place, group.congestion_factor, "network.access_rate or network.aggregation beside it")
-        elif abs(exact - round(exact)) > TOLERANCE or exact < 1 - TOLERANCE:
+        elif abs(exact - round(exact)) > TOLERANCE:
             found = f"{group.congestion_factor:g}, which makes {exact:.6g} sources"
             yield fault_at(place, group.congestion_factor, "a factor that makes a whole number of sources", found)
+        elif place[0] == "traffic" and not round(exact):
+            yield fault_at(place, group.congestion_factor, "a factor above 0: transfers have a source")
         elif exact > MAX_FLOWS:
             yield fault_at(place, group.congestion_factor, f"at most {MAX_FLOWS} sources", f"{exact:.6g} sources")
 

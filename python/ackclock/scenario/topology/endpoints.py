@@ -38,11 +38,11 @@ class Placed(Table):
     count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         1, description="number of sources; between hosts: for each pair"
     )
-    congestion_factor: Annotated[float, Field(gt=0, le=1000)] | None = Field(
+    congestion_factor: Annotated[float, Field(ge=0, le=1000)] | None = Field(
         None,
         description=(
             "instead of count: as many sources as make their total access rate this multiple of the rate of the "
-            "link that their data share; dumbbell with access_rate or aggregation"
+            "link that their data share, none for 0; dumbbell with access_rate or aggregation"
         ),
     )
     direction: Direction | None = Field(

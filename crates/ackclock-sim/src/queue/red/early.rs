@@ -2,7 +2,8 @@
 //!
 //! S. Floyd, V. Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4), 1993,
 //! figure 2; the uniform spacing of drops is section 7, method 2, with one random number a drop.
-//! `gentle` is the slope of ns-2 (Floyd 2000). The adaptation of the maximum probability is S. Floyd,
+//! `gentle` is the slope of ns-2 (Floyd 2000), and `wait` its rule that spaces drops by 1/probability packets and a
+//! uniform number up to as many again (the ns Manual, class RED). The adaptation of the maximum probability is S. Floyd,
 //! R. Gummadi, S. Shenker: Adaptive RED, 2001, section 4, and the same in Linux 6.1 (`adaptive`).
 
 use ackclock_core::random::unit_interval;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub max_probability: f64,
     /// True if the probability rises to 1 between `max` and twice that; else it jumps.
     pub gentle: bool,
+    /// True if drops are at least 1/probability packets apart, and at most twice that.
+    pub wait: bool,
     /// Interval at which the maximum probability is adapted, if it is.
     pub adaptation: Option<Time>,
     /// Transmission time of an average packet: an idle time counts as so many arrivals.
@@ -118,9 +121,13 @@ impl Early {
     }
 
     /// A packet arrives at a queue that holds `queued`. `share` is what it counts for: 1, or its length as a
-    /// part of an average packet's.
-    pub fn arrival(&mut self, queued: f64, share: f64, now: Time) -> Verdict {
+    /// part of an average packet's. A `spared` one passes, and the count begins anew, as below the lower threshold.
+    pub fn arrival(&mut self, queued: f64, share: f64, spared: bool, now: Time) -> Verdict {
         self.observe(queued, now);
+        if spared {
+            self.count = None;
+            return Verdict::Pass;
+        }
         self.detect(share)
     }
 
@@ -188,10 +195,11 @@ impl Early {
         Verdict::Early
     }
 
-    /// Draw how far apart two drops are: uniform from 1 to 1/probability packets if that stays as it is.
+    /// Draw how far apart two drops are: uniform from 1 to 1/probability packets if that stays as it is; with `wait`
+    /// 1/probability packets more.
     fn start_counting(&mut self) {
         self.count = Some(0.0);
-        self.draw = unit_interval(self.random.next_u64());
+        self.draw = f64::from(self.settings.wait) + unit_interval(self.random.next_u64());
     }
 
     /// Zone of the average; between the thresholds with `p_b` (figure 2).

@@ -20,6 +20,8 @@ pub fn parameters() -> Value {
         "nodrop": false,
         "adaptive": false,
         "gentle": false,
+        "wait": false,
+        "spare_empty": false,
         "bytes": true,
         "weighted": false,
     })
@@ -183,5 +185,21 @@ fn parameters_out_of_range_are_rejected() {
         json!({ "target_s": 0.005 }),
     ] {
         assert!(make(&changed(&changes), &CONTEXT).is_err(), "{changes}");
+    }
+}
+
+/// The average is above the upper threshold when the queue has drained, and every packet would be dropped: only one that
+/// finds no packet passes, or where packets are counted at most one.
+#[test]
+fn a_packet_that_finds_the_queue_empty_is_spared() {
+    for (spare_empty, bytes, queued) in [(false, true, 0), (true, true, 1), (true, false, 2)] {
+        let mut queue = red(&json!({
+            "min_bytes": 100, "max_bytes": 500, "weight": 0.2, "spare_empty": spare_empty, "bytes": bytes,
+        }));
+        let mut drops = Drops::default();
+        offer(&mut queue, 20, Ecn::NotEct, &mut drops);
+        while queue.dequeue(Time::ZERO, &mut drops).is_some() {}
+        offer(&mut queue, 3, Ecn::NotEct, &mut drops);
+        assert_eq!(queue.backlog().packets, queued, "{spare_empty} {bytes}");
     }
 }

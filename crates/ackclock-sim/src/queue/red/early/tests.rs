@@ -11,6 +11,7 @@ const SETTINGS: Settings = Settings {
     weight: 0.25,
     max_probability: 0.1,
     gentle: false,
+    wait: false,
     adaptation: None,
     packet_time: Time::from_milliseconds(1),
 };
@@ -77,15 +78,39 @@ fn distances_between_drops_are_uniform() {
     });
     early.entered();
     let mut counts = [0_i32; 20];
-    assert_eq!(early.arrival(20.0, 1.0, MS(0)), Verdict::Pass);
+    assert_eq!(early.arrival(20.0, 1.0, false, MS(0)), Verdict::Pass);
     for _ in 0..20_000 {
         let distance = (1..1000)
-            .find(|_| early.arrival(20.0, 1.0, MS(0)) == Verdict::Early)
+            .find(|_| early.arrival(20.0, 1.0, false, MS(0)) == Verdict::Early)
             .expect("a drop");
         counts[distance - 1] += 1;
     }
     assert!(
         counts.iter().all(|count| (count - 1000).abs() < 150),
+        "{counts:?}"
+    );
+}
+
+/// With `wait` each distance from 21 to 40 has the same probability: 1/`p_b` packets more (the ns Manual, class RED).
+#[test]
+fn waiting_adds_the_inverse_of_the_probability_to_each_distance() {
+    let mut early = early(Settings {
+        weight: 1.0,
+        wait: true,
+        ..SETTINGS
+    });
+    early.entered();
+    let mut counts = [0_i32; 41];
+    assert_eq!(early.arrival(20.0, 1.0, false, MS(0)), Verdict::Pass);
+    for _ in 0..20_000 {
+        let distance = (1..1000)
+            .find(|_| early.arrival(20.0, 1.0, false, MS(0)) == Verdict::Early)
+            .expect("a drop");
+        counts[distance] += 1;
+    }
+    assert_eq!(counts[..21].iter().sum::<i32>(), 0);
+    assert!(
+        counts[21..].iter().all(|count| (count - 1000).abs() < 150),
         "{counts:?}"
     );
 }
@@ -99,7 +124,7 @@ fn short_packets_are_dropped_in_proportion() {
     });
     early.entered();
     let drops = (0..63_000)
-        .filter(|_| early.arrival(20.0, 1.0 / 3.0, MS(0)) == Verdict::Early)
+        .filter(|_| early.arrival(20.0, 1.0 / 3.0, false, MS(0)) == Verdict::Early)
         .count();
     // The mean distance is 3 × 10 + 0.5 packets of that length (uniform, rounded up).
     assert!((2000..2140).contains(&drops), "{drops}");
@@ -115,10 +140,10 @@ fn the_first_packet_between_the_thresholds_passes() {
     });
     early.entered();
     for _ in 0..1000 {
-        assert_eq!(early.arrival(9.9, 1.0, MS(0)), Verdict::Pass);
-        assert_eq!(early.arrival(29.999, 1.0, MS(0)), Verdict::Pass);
+        assert_eq!(early.arrival(9.9, 1.0, false, MS(0)), Verdict::Pass);
+        assert_eq!(early.arrival(29.999, 1.0, false, MS(0)), Verdict::Pass);
     }
-    assert_eq!(early.arrival(30.0, 1.0, MS(0)), Verdict::Forced);
+    assert_eq!(early.arrival(30.0, 1.0, false, MS(0)), Verdict::Forced);
 }
 
 #[test]
