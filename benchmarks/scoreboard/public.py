@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ackclock import capture
+import ackclock as ac
 from ackclock.capture import diagnosis
 from ackclock.errors import AckclockError
 
@@ -56,7 +56,7 @@ def main() -> int:
     faults: list[str] = []
     for path in sorted(path for folder in options.folders for path in folder.rglob("*") if path.is_file()):
         try:
-            analysis = capture.read([path], segments=True).analysis
+            analysis = ac.capture(path, segments=True).analysis
         except AckclockError:
             verdicts["(not a capture of IP)"] += 1
             continue
