@@ -10,6 +10,8 @@ const MIN_STEP_SHARE: i64 = 4;
 /// The new level must hold for so long, and for so many samples: a queue that filled while a link paused drains.
 const MIN_HOLD_NS: i64 = 2_000_000_000;
 const MIN_HOLD_SAMPLES: u32 = 32;
+/// The samples of the new level are within this share of the step: those of a queue that stays vary with its windows.
+const MAX_SPREAD: i64 = 2;
 
 /// The number of hops of one direction's packets, by their TTL or hop limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,6 +58,7 @@ struct Candidate {
     /// Samples below this end it.
     least_ns: i64,
     min_ns: i64,
+    max_ns: i64,
     samples: u32,
 }
 
@@ -77,8 +80,12 @@ impl RttStep {
             Some(candidate) => {
                 candidate.samples += 1;
                 candidate.min_ns = candidate.min_ns.min(rtt_ns);
+                candidate.max_ns = candidate.max_ns.max(rtt_ns);
+                let step_ns = candidate.min_ns - candidate.before_ns;
+                let is_level = MAX_SPREAD * (candidate.max_ns - candidate.min_ns) <= step_ns;
                 if candidate.samples >= MIN_HOLD_SAMPLES
                     && now_ns - candidate.begin_ns >= MIN_HOLD_NS
+                    && is_level
                 {
                     self.found = Some((candidate.begin_ns, candidate.before_ns, candidate.min_ns));
                 }
@@ -101,6 +108,7 @@ impl RttStep {
                     before_ns: self.min_ns,
                     least_ns: high_ns + step_ns / 2,
                     min_ns: rtt_ns,
+                    max_ns: rtt_ns,
                     samples: 1,
                 });
                 return;
@@ -149,6 +157,9 @@ mod tests {
             40 + (100 - (number as i64 - 300)).clamp(0, 100) * i64::from(number >= 300)
         };
         assert_eq!(step_in(1000, pause), None, "it drains");
+        // Others fill a drop-tail queue between two samples, and their windows move it: 80 to 110 ms.
+        let stays = |number: usize| 40 + i64::from(number >= 300) * (40 + (number % 31) as i64);
+        assert_eq!(step_in(1000, stays), None);
         let jitter = |number: usize| 40 + (number * 7 % 11) as i64;
         assert_eq!(step_in(1000, jitter), None);
     }
