@@ -83,7 +83,7 @@ List the algorithms, and the parameters of one:
 
 EPILOG = (
     "Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), 141 if the "
-    "output is closed (| head), 1 anything else."
+    "output is closed (| head), 1 anything else. Some commands have more, as their help shows."
 )
 
 

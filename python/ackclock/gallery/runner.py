@@ -476,5 +476,5 @@ def _read(folder: Path, every: Iterable[str]) -> dict[str, Dataset]:
 
 
 def slug(case: str) -> str:
-    """A case's name as a folder: `cubic 0.1bdp` → `cubic-0.1bdp`."""
-    return case.replace(" ", "-")
+    """A case's name as a folder: `cubic 0.1bdp/4` → `cubic-0.1bdp-4`."""
+    return case.replace(" ", "-").replace("/", "-")

@@ -49,7 +49,14 @@ def _best_setting(answer: SearchResult) -> Iterator[str]:
     question, best = answer.question, answer.best
     if best is None:
         what = "No setting" if answer.verdict == NONE else "No setting yet"
-        yield f"{what} of {question.rows * question.row:,} meets all requirements."
+        settings = question.rows * question.row
+        sentence = f"{what} of {settings:,} meets all requirements"
+        if question.end and len(answer.verdicts) < settings:
+            sentence += (
+                f": {len(answer.verdicts):,} were tried, and none between two that fail alike. A metric that is best "
+                "inside the range needs --best, or a list of values"
+            )
+        yield f"{sentence}."
         return
     settings = "settings that meet all requirements" if question.constraints else "settings"
     if len(question.objectives) > 1:
