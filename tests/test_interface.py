@@ -99,6 +99,7 @@ def test_samples_are_a_grid_in_xarray(made):
     assert float(here) == some["cwnd"]
     assert grid["srtt_s"].attrs["units"] == "s"
     assert data.to_xarray("events").sizes["row"] == data.events.height
+    assert dict(data.to_xarray("links").sizes) == {"run": 1, "link": data.links.height}  # two columns are lists
     with pytest.raises(InputError, match="table: found"):
         data.to_xarray("nothing")
 

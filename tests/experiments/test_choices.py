@@ -225,6 +225,7 @@ def test_dry_run_writes_nothing(tmp_path, monkeypatch):
     ("typed", "message"),
     [
         (("--try", "cubic"), '--try: found one choice, "cubic"; expected two or more, such as cubic,bbr'),
+        (("--try", "repeats=1,2"), "--try: found repeats; expected another key: all choices run with the same seeds"),
         (("--try", "cubic,cubik"), '--try: found "cubik"; expected "cubic"'),
         (("--try", "limit=1bdp,3xx"), '--try: network.queue.limit: found "3xx"; expected'),
         (("--try", "network.rat=1Mbit,2Mbit"), '--try: network.rat: found an unknown key; expected "rate"'),

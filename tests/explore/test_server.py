@@ -251,5 +251,5 @@ def test_a_run_that_takes_too_long_is_given_up(app, monkeypatch):
 
 def test_a_moment_requires_an_instant(app):
     assert post(app, "packets", **{"from": 1}).status == 200
-    for instant in (None, "1", True, [1], 1e9):
+    for instant in (10**400, None, "1", True, [1], 1e9):
         assert post(app, "packets", **{"from": instant}).status == 422

@@ -210,6 +210,8 @@ def xarray_dataset(name: str, table: pl.DataFrame) -> Any:
 
 
 def _pandas_values(column: pl.Series) -> Any:
+    if column.dtype.is_nested():
+        return np.fromiter(column.to_list(), dtype=object, count=len(column))
     if column.dtype.is_numeric():
         return (column.cast(pl.Float64) if column.null_count() else column).to_numpy()
     return column.to_numpy() if column.dtype == pl.Boolean and not column.null_count() else column.to_list()

@@ -46,6 +46,9 @@ from ackclock.scenario.points import short_labels
 #: The option that names the choices.
 TRY = "--try"
 
+#: Keys of the seeds, which all choices share.
+SEEDS = ("seeds", "repeats")
+
 #: The key whose choices may harm other flows, and the size of flows that leave the network to the others.
 CONGESTION, ONE_PACKET = candidates.KEYS["congestion"], "1p"
 
@@ -151,6 +154,8 @@ def choices(text: str, loaded: Loaded) -> Vary:
     found = candidates.vary(text, TRY) if is_key else candidates.tried(text, loaded.source.toml(), TRY)
     if len(found.values) < 2:
         raise InputError(f"{TRY}: found one choice, {shown(text)}; expected two or more, such as cubic,bbr")
+    if found.key in SEEDS:
+        raise InputError(f"{TRY}: found {found.key}; expected another key: all choices run with the same seeds")
     return found
 
 

@@ -44,6 +44,9 @@ PAGE = Path(__file__).parent / "page"
 #: Longest body of a request, in bytes; changes in one request.
 MAX_BODY, MAX_CHANGES = 256 << 10, 50
 
+#: The latest instant that is shown packet by packet, in seconds.
+MAX_INSTANT_S = 1e9
+
 #: A request whose runs take longer is given up, in seconds: of some traffic the cost cannot be estimated beforehand.
 MAX_RUN_S = 60.0
 
@@ -225,8 +228,8 @@ def _lines(first: dict[str, Any], parts: Iterator[dict[str, Any]]) -> Iterator[s
 def _packets(asked: Mapping[str, Any], latest: Latest) -> Response:
     """Return a moment of a run packet by packet, from the instant `from` (s)."""
     given = asked.get("from")
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise InputError("from: found no number; expected an instant in seconds")
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= MAX_INSTANT_S:
+        raise InputError(f"from: found no instant; expected seconds, 0 to {MAX_INSTANT_S:g}")
     return JSONResponse(moment(runs.prepared(asked["text"]).plan, float(given), latest.progress("packets")))
 
 

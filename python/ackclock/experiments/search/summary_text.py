@@ -49,12 +49,12 @@ def _best_setting(answer: SearchResult) -> Iterator[str]:
     question, best = answer.question, answer.best
     if best is None:
         what = "No setting" if answer.verdict == NONE else "No setting yet"
-        settings = question.rows * question.row
-        sentence = f"{what} of {settings:,} meets all requirements"
-        if question.end and len(answer.verdicts) < settings:
+        count = question.rows * question.row
+        sentence = f"{what} of {count:,} meets all requirements"
+        if question.end and len(answer.verdicts) < count:
             sentence += (
-                f": {len(answer.verdicts):,} were tried, and none between two that fail alike. A metric that is best "
-                "inside the range needs --best, or a list of values"
+                f": {len(answer.verdicts):,} were evaluated, as none is sought between two that fail the same "
+                "requirement. If a metric is best inside the range, use --best or a list of values"
             )
         yield f"{sentence}."
         return

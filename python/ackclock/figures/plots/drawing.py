@@ -59,7 +59,7 @@ MAP = LinearSegmentedColormap.from_list("ackclock", SHADES)
 
 def figure(drawing: Drawing) -> Figure:
     """Draw a spec, with the page's names of its curves."""
-    drawing = figure_spec.relabelled(drawing, layout.labels())
+    drawing = figure_spec.relabelled(drawing, [style.escaped(name) for name in layout.labels()])
     columns = min(layout.columns(drawing.columns), len(drawing.panels))
     rows = math.ceil(len(drawing.panels) / columns)
     fig = style.figure(BASE_IN + drawing.row_in * rows)

@@ -128,10 +128,10 @@ def first_run(data: Dataset) -> RunView:
 def headline(fig: Figure, what: str, below: str) -> None:
     """Write a heading and a line in small letters under it; nothing on a page without headings."""
     look = {"fontweight": "bold", "color": INK}
-    layout.headline(fig, _escaped(what), _escaped(below), look, {"fontsize": 8, "color": QUIET})
+    layout.headline(fig, escaped(what), escaped(below), look, {"fontsize": 8, "color": QUIET})
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape mathtext: a dollar sign is a dollar sign."""
     return visible(text).replace("$", r"\$")
 
