@@ -53,8 +53,9 @@ and `ns2.toml`. An entry's table has a verdict for each row, by bands that its `
 compare sizes and enter no state. *Ablations* toggle one mechanism (`ackclock reproduce B3.11 --ablation all`); that of
 the name *host noise* lets hosts take time for packets.
 
-`make gallery` generates these pages and resumes where it was interrupted. Rows come from the current version of the
-engines, except those of B4.dd, which belong to one machine and the day on which it was measured.
+`make gallery` runs everything, generates these pages, and resumes where it was interrupted. A row is by the engines'
+version with which its entry ran last; `ackclock reproduce ID` runs an entry with yours. Those of B4.dd belong to one
+machine and the day on which it was measured.
 
 ## Papers
 """
