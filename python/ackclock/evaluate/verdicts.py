@@ -192,8 +192,8 @@ def _is_reversed(change: Change) -> bool:
 
 def _difference(old: Finding, new: Finding) -> Interval | None:
     """Return the difference of the excess over the first reference that both have."""
-    for name in new.by_seed.keys() & old.by_seed.keys():
-        seeds = sorted(new.by_seed[name].keys() & old.by_seed[name].keys())
+    for name in new.by_seed:
+        seeds = sorted(new.by_seed[name].keys() & old.by_seed.get(name, {}).keys())
         if seeds:
             return interval([new.by_seed[name][seed] - old.by_seed[name][seed] for seed in seeds], RISK / 2)
     return None
