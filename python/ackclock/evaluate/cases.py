@@ -35,7 +35,7 @@ IDLE = {"flows": {"size": "1p"}, "traffic": {"start": "0s", "stop": "1us"}}
 
 
 class Drawn(NamedTuple):
-    """What a figure needs: so many swept keys, the unit of the first metric of harm and of performance, a victim."""
+    """Requirements of a figure: swept keys, units of the first metric of harm and of performance, a victim."""
 
     axes: int
     harm: str | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ackclock import _core, algorithms
-from ackclock.dataset import folders, manifests, result_kind
+from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import circumstances
 from ackclock.errors import InputError
@@ -63,12 +63,18 @@ class Score(NamedTuple):
 
 
 def check_folder(folder: Path, *, restart: bool = False) -> None:
-    """Mark a folder as an evaluation's, before anything runs. Raises `InputError` for one that holds something else."""
+    """Mark a folder as an evaluation's that is not finished, before anything runs; one that is finished stays so.
+
+    With `restart` that one is marked as well, and its dossier is removed. Raises `InputError` for a folder that holds
+    something else.
+    """
     result_kind.check(folder, Kind.EVALUATION)
     with folders.write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if restart or not (folder / result_kind.MANIFEST).is_file():
-            manifests.write(folder, {"ackclock": _core.version, "evaluation": {}}, ())
+            _write_manifest(folder, {"ackclock": _core.version, "evaluation": {}}, ())
+            for name in (JSON, MARKDOWN, HTML):
+                (folder / name).unlink(missing_ok=True)
 
 
 def write(evaluation: Evaluation, folder: Path, changes: Sequence[Change] | None, page: str) -> list[Path]:
@@ -79,13 +85,19 @@ def write(evaluation: Evaluation, folder: Path, changes: Sequence[Change] | None
         MARKDOWN: "\n".join(markdown(evaluation, changes)) + "\n",
         HTML: page,
     }
+    _write_manifest(folder, {"ackclock": _core.version, "evaluation": {}}, ())  # for as long as parts are of another
     for name, text in texts.items():
         _put(folder / name, text.encode("utf-8", "replace"))
     about = {"candidate": evaluation.request.name, "engines": list(evaluation.request.engines)}
     document = {"ackclock": _core.version, "evaluation": about, **circumstances(evaluation.request.command)}
-    with folders.write_errors(folder):
-        manifests.write(folder, document, texts)
+    _write_manifest(folder, document, texts)
     return [folder / name for name in (HTML, MARKDOWN, JSON)]
+
+
+def _write_manifest(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
+    with folders.write_errors(folder):
+        content = manifests.content(about, checksums.of_files(folder, names))
+    _put(folder / result_kind.MANIFEST, content)
 
 
 def _put(path: Path, content: bytes) -> None:
