@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 import signal
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from markdown_it import MarkdownIt
 
 import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.dataset import manifests
+from ackclock.errors import InputError
 from ackclock.evaluate import cases, dossier, run
 from ackclock.evaluate.verdicts import UNDECIDED, WORSE, Finding
 
@@ -151,6 +154,21 @@ def test_an_evaluation_is_unfinished_until_its_dossier_is_written(bad, folder, t
     assert "found an evaluation that is not finished; expected all its runs" in done.output
     done = CliRunner().invoke(application, ["check", str(out)])
     assert "unfinished" in done.output
+
+
+def test_a_restart_that_fails_leaves_no_earlier_dossier(bad, folder, tmp_path, monkeypatch):
+    def fail(*_arguments):
+        raise InputError("stopped")
+
+    out = tmp_path / "again"
+    shutil.copytree(folder / "bad", out)
+    monkeypatch.setattr(run, "evaluate", fail)
+    command = (BAD, "--quick", "--section", "5.1.1", "--out", out)
+    assert call(*command).output == "stopped\n"
+    assert (out / "dossier.json").is_file()
+    assert call(*command, "--restart").output == "stopped\n"
+    assert not [*out.glob("dossier.*")]
+    assert manifests.verify(out).state == manifests.UNFINISHED
 
 
 def test_a_required_section_without_a_value_does_not_pass():
@@ -307,3 +325,30 @@ def test_own_scenarios_are_added(tmp_path):
     assert done.exit_code == 0, done.output
     assert "mine" in done.stdout
     assert "7.8-sudden-congestion" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script> &amp; *all* of _it_, `code`",
+        "[a link](https://example.org) | a cell ![x](y)",
+        "# heading",
+        "- item",
+        "+ item",
+        "1. item",
+        "3) item",
+        "5.1 section",
+        "===",
+        "---",
+        "~~~",
+        r"rtt_mean_s \* and \\",
+    ],
+)
+def test_text_of_users_is_shown_as_it_is_in_markdown(text):
+    page = MarkdownIt("commonmark").enable("table")
+    shown = dossier.escaped(text)
+    for before in ("Before.\n", "Before.\n\n"):
+        body = html.unescape(page.render(f"{before}{shown}\n")).replace("<p>", "").replace("</p>", "\n")
+        assert [*filter(None, body.split("\n"))] == ["Before.", text]
+    table = html.unescape(page.render("\n".join(dossier._table(("a", "b"), [(text, 2)]))))
+    assert f"<td>{text}</td>\n<td>2</td>" in table
