@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.errors import InputError, ScenarioError
-from ackclock.evaluate import NOT_COVERED, SECTIONS, cases, in_section
+from ackclock.evaluate import NOT_COVERED, SECTIONS, cases, in_section, page
 
 SCENARIO = f"""\
 duration = "4s"
@@ -142,3 +143,111 @@ def test_missing_folders_and_duplicate_names_are_reported(tmp_path):
     (tmp_path / "own.toml").write_text(SCENARIO)
     with pytest.raises(InputError, match=r"found own.toml twice"):
         cases.read([tmp_path, tmp_path], ac.load)
+
+
+SWEEP = '[sweep]\n"network.rtt" = ["10ms", "20ms"]\n"network.rate" = ["5Mbit", "9Mbit"]\n\n[evaluate]'
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        ('"flows[0].congestion" = ["cubic", "bbr"]', r"sweep.flows\[0\].congestion: found a sweep of flows\[0\]"),
+        ('"flows[0].congestion.beta" = [0.5, 0.7]', r"of the tested table is the one under test"),
+        ('"flows[0].size" = ["10p", "20p"]', r"sets this one where it runs the victim by itself"),
+        ('"flows[0]" = [{ name = "tested" }, { name = "mine" }]', r"sets this one where it runs the victim by itself"),
+        ('"flows[1].name" = ["other", "another"]', r'found "other"; expected "another".*\(where flows\[1\].name = ano'),
+        ('"flows[0].name" = ["tested", "other"]', r"a name of its own.*\(where flows\[0\].name = other\)"),
+    ],
+)
+def test_a_sweep_of_keys_set_by_the_evaluation_is_a_mistake(tmp_path, axis, expected):
+    text = SCENARIO.replace('congestion = "cubic"', 'congestion = { kind = "cubic", beta = 0.6 }')
+    with pytest.raises(ScenarioError) as error:
+        read(tmp_path, text.replace("[evaluate]", f"[sweep]\n{axis}\n\n[evaluate]"))
+    assert re.search(rf"own.toml:\d+: .*{expected}", str(error.value)), str(error.value)
+
+
+def test_a_sweep_of_other_flows_and_of_an_unjudged_size_is_accepted(tmp_path):
+    axis = '[sweep]\n"flows[1].congestion" = ["cubic", "bbr"]\n\n[evaluate]'
+    (case,) = read(tmp_path, SCENARIO.replace("[evaluate]", axis))
+    assert case.variants(["cubic", "vegas"]).count == 4
+    axis = '[sweep]\n"flows[0].size" = ["10p", "20p"]\n\n[evaluate]'
+    (case,) = read(tmp_path, SCENARIO.replace("[evaluate]", axis).replace('victim = "other"\n', ""))
+    assert case.isolated_victim() is None
+
+
+@pytest.mark.parametrize(
+    ("tested", "victim", "expected"),
+    [
+        ('name = "tested"\n', 'victim = "tested"', 'evaluate.victim: found "tested"; expected "other"'),
+        ('name = "other"\n', 'victim = "other"', "evaluate.victim: .* a name of its own"),
+        ("", 'victim = "reno"', "evaluate.victim: .* a name of its own"),  # the tested flows are "reno" as well, once
+    ],
+)
+def test_the_victim_is_another_group_than_the_tested_one(tmp_path, tested, victim, expected):
+    text = SCENARIO.replace('name = "tested"\n', tested).replace('victim = "other"', victim)
+    with pytest.raises(ScenarioError, match=expected):
+        read(tmp_path, text if tested else text.replace('name = "other"\n', ""))
+
+
+@pytest.mark.parametrize(
+    ("sweep", "judged", "expected"),
+    [
+        ("[evaluate]", 'figure = "harm"', 'evaluate.figure: found "harm" with no swept keys; expected 2 in'),
+        (SWEEP, 'figure = "convergence"', 'evaluate.figure: found "convergence" with 2 swept keys; expected none in'),
+        (SWEEP, 'figure = "share"', "evaluate.performance: found nothing; expected a rate, such as goodput_bps"),
+        (
+            SWEEP,
+            'figure = "share"\nperformance = ["loss_rate"]',
+            r'evaluate.performance\[0\]: found "loss_rate"; expected a rate',
+        ),
+        (
+            SWEEP,
+            'figure = "trade-off"\nperformance = ["efficiency"]',
+            r'evaluate.harm\[0\]: found "goodput_bps"; expected a delay',
+        ),
+    ],
+)
+def test_a_figure_without_its_metrics_or_swept_keys_is_a_mistake(tmp_path, sweep, judged, expected):
+    with pytest.raises(ScenarioError, match=expected):
+        read(tmp_path, SCENARIO.replace("[evaluate]", sweep) + judged + "\n")
+
+
+def test_a_map_of_harm_requires_a_victim_and_metrics_of_harm(tmp_path):
+    text = SCENARIO.replace("[evaluate]", SWEEP) + 'figure = "harm"\n'
+    assert read(tmp_path, text)
+    with pytest.raises(ScenarioError, match="evaluate.victim: found nothing; expected the name of a group"):
+        read(tmp_path, text.replace('victim = "other"\n', ""))
+    with pytest.raises(ScenarioError, match="evaluate.harm: found nothing; expected a metric of what the victim has"):
+        read(tmp_path, text.replace("harm = [", "performance = ["))
+
+
+def test_each_figure_has_its_requirements():
+    assert cases.FIGURES.keys() == page.DRAWN.keys()
+
+
+@pytest.mark.parametrize("key", ["harm", "performance"])
+def test_a_metric_of_no_group_is_a_mistake_with_its_line(tmp_path, key):
+    text = SCENARIO.replace('harm = ["goodput_bps"]', f'{key} = ["goodput_bps[nosuch]"]')
+    expected = rf'own.toml:\d+: evaluate.{key}\[0\]: found "goodput_bps\[nosuch\]"; expected a group: .*"other"'
+    with pytest.raises(ScenarioError, match=expected):
+        read(tmp_path, text)
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "endless.toml").symlink_to("/dev/zero")
+    with pytest.raises(ScenarioError) as error:
+        cases.read([tmp_path], ac.load, section="5.2")
+    assert {problem.found for problem in error.value.problems} == {"a pipe", "a device"}
+
+
+@pytest.mark.parametrize("name", ["...toml", "..toml", ".hidden.toml", "two\nlines.toml"])
+def test_a_file_name_unfit_for_a_folder_is_a_mistake(tmp_path, name):
+    (tmp_path / name).write_text(SCENARIO)
+    with pytest.raises(InputError, match="--scenarios: .*: found this name; expected one that can be printed"):
+        cases.read([tmp_path], ac.load)
+
+
+def test_a_folder_without_scenarios_is_blamed_on_its_option(tmp_path):
+    with pytest.raises(InputError, match=f"--scenarios: found no scenario in {re.escape(str(tmp_path))}"):
+        cases.read([cases.FOLDER, tmp_path], ac.load, section="5.1")

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from markdown_it import MarkdownIt
 
 import ackclock as ac
 from ackclock.cli.program import application
-from ackclock.evaluate import cases, run
-from ackclock.evaluate.verdicts import UNDECIDED, WORSE
+from ackclock.dataset import manifests
+from ackclock.errors import InputError
+from ackclock.evaluate import cases, dossier, run
+from ackclock.evaluate.verdicts import UNDECIDED, WORSE, Finding
 
 #: Congestion control without a back-off worth the name: what RFC 9743 section 5.1.1 is there to keep out.
 BAD = '{ kind = "aimd", increase = 50, beta = 0.99 }'
@@ -135,6 +140,59 @@ def test_missing_runs_are_repeated(bad, folder):
     assert (copy / "dossier.json").read_bytes() == (folder / "bad" / "dossier.json").read_bytes()
 
 
+def test_an_evaluation_is_unfinished_until_its_dossier_is_written(bad, folder, tmp_path):
+    out = tmp_path / "again"
+    shutil.copytree(folder / "bad", out)
+    assert manifests.verify(out).state == manifests.SOUND
+    dossier.check_folder(out)  # the same command
+    assert manifests.verify(out).state == manifests.SOUND
+    dossier.check_folder(out, restart=True)
+    assert manifests.verify(out).state == manifests.UNFINISHED
+    assert not [*out.glob("dossier.*")]
+    done = CliRunner().invoke(application, ["bundle", str(out), "--out", str(tmp_path / "bundle.zip")])
+    assert done.exit_code == 2
+    assert "found an evaluation that is not finished; expected all its runs" in done.output
+    done = CliRunner().invoke(application, ["check", str(out)])
+    assert "unfinished" in done.output
+
+
+def test_a_restart_that_fails_leaves_no_earlier_dossier(bad, folder, tmp_path, monkeypatch):
+    def fail(*_arguments):
+        raise InputError("stopped")
+
+    out = tmp_path / "again"
+    shutil.copytree(folder / "bad", out)
+    monkeypatch.setattr(run, "evaluate", fail)
+    command = (BAD, "--quick", "--section", "5.1.1", "--out", out)
+    assert call(*command).output == "stopped\n"
+    assert (out / "dossier.json").is_file()
+    assert call(*command, "--restart").output == "stopped\n"
+    assert not [*out.glob("dossier.*")]
+    assert manifests.verify(out).state == manifests.UNFINISHED
+
+
+def test_a_required_section_without_a_value_does_not_pass():
+    request = run.Request("cubic")
+    empty = Finding("packet", "case", "5.1.1", {}, "harm", "loss_rate", UNDECIDED, {}, {}, {"cubic": {}, "reno": {}})
+    judged = Finding("packet", "case", "7.1", {}, "harm", "loss_rate", UNDECIDED, {}, {}, {"cubic": {1: 0.0}})
+    done = run.Evaluation(request, [], [empty, judged], {}, {}, Path())
+    assert done.unjudged(["5.1", "7.1", "7", "all", "7.11"]) == ["5.1", "7.11"]
+
+
+def test_the_status_of_a_required_section_without_a_value_is_1(folder):
+    text = (cases.FOLDER / "5.1.1-black-hole.toml").read_text()
+    own = folder / "without"
+    own.mkdir()
+    harm = text.replace('harm = ["sends_per_rtt"]', 'harm = ["fct_mean_s"]').replace('"5.1.1"', '"7.10"')
+    assert harm.count("fct_mean_s") == 1
+    (own / "none.toml").write_text(harm)
+    arguments = ("cubic", "--quick", "--section", "7.10", "--scenarios", own, "--out", folder / "out-without")
+    assert call(*arguments).exit_code == 0
+    done = call(*arguments, "--require", "7.10")
+    assert done.exit_code == 1
+    assert "7.10: nothing was judged: the runs have no value of its metrics\n" in done.stderr
+
+
 def test_an_interrupted_evaluation_resumes(bad, folder):
     out = folder / "interrupted"
     command = [sys.executable, "-m", "ackclock", "evaluate", BAD, "--quick", "--section", "5.1.1", "--out", str(out)]
@@ -146,6 +204,7 @@ def test_an_interrupted_evaluation_resumes(bad, folder):
         assert process.stderr.read() == f"interrupted; finished runs are kept in {out}: the same command resumes\n"
     assert process.returncode == 128 + signal.SIGTERM
     assert not (out / "dossier.json").exists()
+    assert manifests.verify(out).state == manifests.UNFINISHED
     assert call(BAD, "--quick", "--section", "5.1.1", "--out", out).exit_code == 0
     assert (out / "dossier.json").read_bytes() == (folder / "bad" / "dossier.json").read_bytes()
 
@@ -187,9 +246,19 @@ def test_changes_against_an_earlier_dossier_are_reported(bad, folder):
 @pytest.mark.parametrize(
     ("arguments", "status", "expected"),
     [
-        (("cubik",), 2, "cubic"),
+        (("cubik",), 2, 'NAME: found "cubik"; expected "cubic"'),
+        (('{ kind = "aimd", beta = 7 }',), 2, "NAME: beta: found 7; expected at most"),
+        (('{ kind = "aimd", nosuch = 1 }',), 2, "NAME: nosuch: found an unknown key"),
+        (('{ kind = "aimd", beta = 2020-01-01 }',), 2, "NAME: "),
         (("[1]",), 2, "NAME: found a list of 1; expected a congestion control algorithm"),
-        (("cubic", "--baseline", "renno"), 2, "reno"),
+        (("cubic", "--baseline", "renno"), 2, '--baseline: found "renno"; expected "reno"'),
+        (("cubic", "--engine", "packet,"), 2, '--engine: found ""; expected one of'),
+        (("cubic", "--engine", ""), 2, '--engine: found ""; expected one of'),
+        (("cubic", "--seed", "-1"), 2, "--seed: found -1; expected a whole number from 0 to"),
+        (("cubic", "--seed", str(2**63 - 1)), 2, f"--seed: found {2**63 - 1}; expected a whole number from 0 to"),
+        (("cubic", "--require", "5.2.2"), 2, '--require: found "5.2.2", of which no scenario is selected that packet'),
+        (("cubic", "--section", "5.1", "--require", "5.2"), 2, '--require: found "5.2", of which'),
+        (("cubic", "--engine", "fluid", "--section", "6", "--require", "6.4"), 2, '--require: found "6.4", of which'),
         (("cubic", "--section", "8"), 2, '--section: found "8"; expected'),
         (("cubic", "--require", "5.7"), 2, '--require: found "5.7"; expected all, or'),
         (("cubic", "--scenarios", "/nonexistent"), 2, "--scenarios: found no folder /nonexistent"),
@@ -201,6 +270,8 @@ def test_mistakes_are_one_line(tmp_path, arguments, status, expected):
     done = call(*arguments, "--out", tmp_path / "out")
     assert done.exit_code == status
     assert expected in done.output
+    assert done.output.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_result_is_not_overwritten_and_another_file_is_no_dossier(tmp_path):
@@ -209,6 +280,40 @@ def test_another_result_is_not_overwritten_and_another_file_is_no_dossier(tmp_pa
     assert "found something that is not an ackclock result" in done.output
     done = call("cubic", "--against", tmp_path / "notes.txt")
     assert "found no dossier; expected the dossier.json of an evaluation" in done.output
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"verdict": "more harmful"', '"verdict": "bad"'),
+        ('"verdict": "more harmful"', '"verdict": 1'),
+        ('"kind": "harm"', '"kind": "good"'),
+        ('"kind": "harm",', ""),
+        ('"kind": "harm"', '"kind": "harm", "more": 1'),
+        ('"point": {}', '"point": []'),
+        ('"1": 0.5', '"one": 0.5'),
+        ('"1": 0.5', '"1": NaN'),
+        ('"1": 0.5', '"1": 1e308'),
+        ('"1": 0.5', '"1": "0.5"'),
+        ('"n": 1', '"n": 1.5'),
+        ('"mean": 0.5', '"mean": Infinity'),
+        ('{"cubic": {"1"', '{"cubic": ["1"], "reno": {"1"'),
+        ('"findings": [', '"findings": [1, '),
+    ],
+)
+def test_a_malformed_dossier_is_a_mistake_before_any_run(tmp_path, before, after):
+    found = {"engine": "packet", "case": "c", "section": "5.1.1", "point": {}, "kind": "harm", "metric": "loss_rate"}
+    found |= {"verdict": WORSE, "values": {}, "excess": {"cubic": {"mean": 0.5, "low": None, "high": None, "n": 1}}}
+    text = json.dumps({"findings": [{**found, "by_seed": {"cubic": {"1": 0.5}}}]})
+    path = tmp_path / "dossier.json"
+    path.write_text(text)
+    assert len(dossier.read_findings(path)) == 1
+    assert before in text
+    path.write_text(text.replace(before, after))
+    done = call("cubic", "--quick", "--section", "5.1.1", "--against", path, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert done.output == f"{path}: found no dossier; expected the dossier.json of an evaluation\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_own_scenarios_are_added(tmp_path):
@@ -220,3 +325,30 @@ def test_own_scenarios_are_added(tmp_path):
     assert done.exit_code == 0, done.output
     assert "mine" in done.stdout
     assert "7.8-sudden-congestion" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script> &amp; *all* of _it_, `code`",
+        "[a link](https://example.org) | a cell ![x](y)",
+        "# heading",
+        "- item",
+        "+ item",
+        "1. item",
+        "3) item",
+        "5.1 section",
+        "===",
+        "---",
+        "~~~",
+        r"rtt_mean_s \* and \\",
+    ],
+)
+def test_text_of_users_is_shown_as_it_is_in_markdown(text):
+    page = MarkdownIt("commonmark").enable("table")
+    shown = dossier.escaped(text)
+    for before in ("Before.\n", "Before.\n\n"):
+        body = html.unescape(page.render(f"{before}{shown}\n")).replace("<p>", "").replace("</p>", "\n")
+        assert [*filter(None, body.split("\n"))] == ["Before.", text]
+    table = html.unescape(page.render("\n".join(dossier._table(("a", "b"), [(text, 2)]))))
+    assert f"<td>{text}</td>\n<td>2</td>" in table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -136,3 +137,17 @@ def test_engines_agree_where_both_decide_the_same():
     ]
     evaluation = SimpleNamespace(request=SimpleNamespace(engines=("packet", "linux")), findings=found)
     assert dossier.agreement(evaluation) == [["5.2.1", "linux and packet", "1", "1"]]
+
+
+def test_a_difference_is_over_the_first_reference_of_the_later_evaluation_whatever_the_order_of_a_set():
+    names = [f"reference-{number}" for number in range(20)]
+
+    def seeds(shift: float) -> dict[str, dict[int, float]]:
+        return {name: {1: at, 2: at} for at, name in ((shift * place, name) for place, name in enumerate(names))}
+
+    old, new = replace(finding(NO_WORSE, {}), by_seed=seeds(0.0)), replace(finding(WORSE, {}), by_seed=seeds(0.01))
+    for first in range(len(names)):
+        ordered = {name: new.by_seed[name] for name in (*names[first:], *names[:first])}
+        (change,) = verdicts.changes([old], [replace(new, by_seed=ordered)])
+        assert change.difference is not None
+        assert change.difference.mean == pytest.approx(0.01 * first)

@@ -69,7 +69,7 @@ def _check(folder: Path) -> None:
     if checked.problems:
         raise InputError(f"{readable(folder)}: {checked.problems[0]}")
     if checked.state == manifests.UNFINISHED:
-        raise InputError(f"{readable(folder)}: found a sweep that is not finished; expected all its runs")
+        raise InputError(f"{readable(folder)}: found {checked.kind.value} that is not finished; expected all its runs")
 
 
 def _check_outside(path: Path, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,16 @@ import click
 
 from ackclock.cli import completion, options
 from ackclock.cli.command import FILE, FOLDER, Command
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.system import signals
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
+    from ackclock.evaluate.cases import Case
     from ackclock.evaluate.run import Request
+
+#: The key of the algorithm in the scenario that checks it.
+PLACE = "flows[0].congestion"
 
 #: Exit status if a required section has a verdict "more harmful".
 FAILED = 1
@@ -63,7 +68,8 @@ MAX_NAME = 40
     "--require",
     metavar="N",
     multiple=True,
-    help='Exit with status 1 if a verdict in this section is "more harmful", or in any (all); repeatable.',
+    help='Exit with status 1 if a verdict in this section, or in any (all), is "more harmful" or there is none; '
+    "repeatable.",
 )
 @click.option(
     "--against", metavar="FILE", type=FILE, help="The dossier.json of an earlier evaluation: print what changed."
@@ -92,7 +98,7 @@ def evaluate(  # noqa: PLR0913 (each is an option of the command line)
     rests on the interval of the paired differences of harm (Ware et al., HotNets 2019); undecided ones get more seeds.
     After an interruption the same command resumes.
 
-    Exit status: 0 done, 1 a required section has a verdict "more harmful", otherwise as for all commands.
+    Exit status: 0 done, 1 a required section has a verdict "more harmful" or none, otherwise as for all commands.
 
     Examples:
         ackclock evaluate bbr --quick
@@ -114,11 +120,13 @@ def evaluate(  # noqa: PLR0913 (each is an option of the command line)
         quick=chosen.quick,
     )
     folder = chosen.out or Path("results") / f"evaluate-{_safe(request.name)}"
+    _check_algorithms(request)
     earlier = None if against is None else dossier.read_findings(against)
+    _check_judged(require, found, request)
     if dry_run:
         terminal.print_cases(found, request)
         return
-    dossier.check_folder(folder)
+    dossier.check_folder(folder, restart=restart)
     first = found[0].variants([request.candidate]).point(0).plan
     if chosen.module:
         run_jobs.check_module([first], chosen.module)
@@ -136,20 +144,22 @@ def evaluate(  # noqa: PLR0913 (each is an option of the command line)
         terminal.print_evaluation(done, changes)
     for path in written:
         click.echo(f"wrote {path}", err=as_json)
-    if failing := done.failing(require):
-        terminal.print_failing(failing, done.request)
+    failing, unjudged = done.failing(require), done.unjudged(require)
+    terminal.print_failing(failing, unjudged, done.request)
+    if failing or unjudged:
         raise click.exceptions.Exit(FAILED)
 
 
 def _request(chosen: Options, name: str, baseline: str, restart: bool) -> Request:
-    """Return what is evaluated. Raises `InputError` for unknown algorithms."""
-    from ackclock import algorithms
+    """Return what is evaluated. Raises `InputError` for engines and numbers that cannot be."""
+    from ackclock import engines
     from ackclock.cli import run_jobs
     from ackclock.evaluate import run
     from ackclock.input import cli_values
-    from ackclock.input.fields import shown
+    from ackclock.input.fields import nearest, shown
 
-    run_jobs.check_number("--seed", chosen.seed, 0, 2**63 - 1)
+    sizes = run.QUICK_SIZES if chosen.quick else run.SAMPLE_SIZES
+    run_jobs.check_number("--seed", chosen.seed, 0, 2**63 - sizes[-1])
     run_jobs.check_number("--jobs", chosen.jobs, 1, 10_000)
     candidate: Any = cli_values.value(name)
     kind = candidate.get("kind") if isinstance(candidate, dict) else candidate
@@ -157,20 +167,52 @@ def _request(chosen: Options, name: str, baseline: str, restart: bool) -> Reques
         raise InputError(
             f"NAME: found {shown(candidate)}; expected a congestion control algorithm, or a table with kind"
         )
-    if chosen.module is None:
-        algorithms.spec("congestion", kind)
-    algorithms.spec("congestion", baseline)
+    names = run_jobs.engine_names(chosen.engine)
+    for engine in names:
+        if engine not in engines.ENGINES:
+            raise InputError(f"--engine: found {shown(engine)}; expected {nearest(engine, engines.ENGINES)}")
     return run.Request(
         candidate,
         baseline,
-        tuple(run_jobs.engine_names(chosen.engine)),
-        run.QUICK_SIZES if chosen.quick else run.SAMPLE_SIZES,
+        tuple(names),
+        sizes,
         1 if chosen.seed is None else chosen.seed,
         chosen.jobs,
         chosen.target,
         restart,
         chosen.command,
     )
+
+
+def _check_algorithms(request: Request) -> None:
+    """Raise `InputError` for an unknown algorithm or parameter, after the user's module has been read."""
+    from ackclock.errors import ScenarioError
+    from ackclock.scenario import planning
+
+    for option, congestion in (("NAME", request.candidate), ("--baseline", request.baseline)):
+        queue = {"discipline": "pfifo", "limit": "1bdp"}
+        network = {"topology": "dumbbell", "rate": "10Mbit", "rtt": "40ms", "queue": queue}
+        content = {"duration": "1s", "network": network, "flows": [{"congestion": congestion}]}
+        try:
+            planning.mapped(content, option).plan()
+        except ScenarioError as error:
+            problems = [replace(each, key=each.key.removeprefix(PLACE).removeprefix(".")) for each in error.problems]
+            raise ScenarioError(problems) from None
+        except TypeError as error:
+            raise InputError(f"{option}: {first_line(error)}") from None
+
+
+def _check_judged(require: Sequence[str], cases: Sequence[Case], request: Request) -> None:
+    """Raise `InputError` for a required section that the engines have no scenario of, and as `run.check` does."""
+    from ackclock.evaluate import run
+    from ackclock.input.fields import nearest, shown
+
+    unsupported = run.check(cases, request)
+    pairs = [(engine, case) for engine in request.engines for case in cases]
+    sections = dict.fromkeys(c.judged.section for engine, c in pairs if (engine, c.name) not in unsupported)
+    for name in run.without(require, sections):
+        found = f"{shown(name)}, of which no scenario is selected that {' or '.join(request.engines)} can run"
+        raise InputError(f"--require: found {found}; expected {nearest(name, sections)}")
 
 
 def _check_sections(require: Sequence[str]) -> None:

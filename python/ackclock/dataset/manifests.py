@@ -271,7 +271,8 @@ def verify(folder: Path) -> Checked:
         return Checked(folder, what, DAMAGED, 0, 0, (_relative(folder, str(error)),))
     problems = manifest.problems()
     sound = [folder / name for name in manifest.files if name not in problems]
-    unfinished = what is Kind.SWEEP and POINTS not in manifest.files
+    last = {Kind.SWEEP: POINTS in manifest.files, Kind.EVALUATION: bool(manifest.files)}  # written at the end
+    unfinished = not last.get(what, True)
     state = DAMAGED if problems else UNFINISHED if unfinished else SOUND
     size_bytes = sum(path.stat().st_size for path in sound)
     return Checked(folder, what, state, len(sound), size_bytes, tuple(f"{name}: {problems[name]}" for name in problems))

@@ -9,26 +9,50 @@ traffic, after a microsecond), which leaves the numbers of all flows, and so the
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ackclock import algorithms
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.evaluate import SECTIONS, in_section
-from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS
+from ackclock.input.fields import Loc, nearest, shown
+from ackclock.input.source import read_toml
+from ackclock.metrics import METRICS, groups
+from ackclock.plan import Plan
 from ackclock.scenario import planning, scenario
 from ackclock.scenario.planning import Loaded
-from ackclock.scenario.points import label, short_keys
+from ackclock.scenario.points import Axis, described, label, short_keys
 from ackclock.scenario.scenario import Evaluate
+from ackclock.system.files import readable
 
 #: The scenarios of the package.
 FOLDER = Path(__file__).parent / "scenarios"
 
 #: Keys of tested tables that leave the network to the victim: a packet each, no transfer after the first microsecond.
 IDLE = {"flows": {"size": "1p"}, "traffic": {"start": "0s", "stop": "1us"}}
+
+
+class Drawn(NamedTuple):
+    """Requirements of a figure: swept keys, units of the first metric of harm and of performance, a victim."""
+
+    axes: int
+    harm: str | None = None
+    performance: str | None = None
+    victim: bool = False
+
+
+#: Requirements of each figure; a unit of None stands for any metric, or none.
+FIGURES = {
+    "harm": Drawn(2, victim=True),
+    "share": Drawn(2, harm="bit/s", performance="bit/s", victim=True),
+    "trade-off": Drawn(2, harm="s", performance="share"),
+    "convergence": Drawn(0),
+}
+
+#: Units in words.
+UNITS = {"bit/s": "a rate, such as goodput_bps", "s": "a delay, such as rtt_mean_s", "share": "a share, as efficiency"}
 
 
 @dataclass(frozen=True)
@@ -75,8 +99,8 @@ class Case:
         return self._mapped({**self._content, "sweep": axes})
 
     def isolated_victim(self) -> Loaded | None:
-        """Return the scenario without the tested flows; None where there is no victim."""
-        if self.judged.victim is None:
+        """Return the scenario without the tested flows; None where no harm to a victim is judged."""
+        if self.judged.victim is None or not self.judged.harm:
             return None
         family, number = self._tested
         tables = list(self._content[family])
@@ -139,16 +163,25 @@ def read(
 def _files(folders: Iterable[Path]) -> Iterable[Path]:
     for folder in folders:
         if not folder.is_dir():
-            raise InputError(f"--scenarios: found no folder {folder}; expected one with scenario files (TOML)")
-        yield from sorted(folder.glob("*.toml"), key=lambda path: _order(path.stem))
+            raise InputError(
+                f"--scenarios: found no folder {readable(folder)}; expected one with scenario files (TOML)"
+            )
+        paths = sorted(folder.glob("*.toml"), key=lambda path: _order(path.stem))
+        if not paths:
+            raise InputError(f"--scenarios: found no scenario in {readable(folder)}; expected files named *.toml")
+        for path in paths:  # a folder of the results has the name
+            if path.name.startswith(".") or readable(path.name) != path.name:
+                expected = "one that can be printed, without a dot in front"
+                raise InputError(f"--scenarios: {readable(path)}: found this name; expected {expected}")
+        yield from paths
 
 
 def _is_selected(path: Path, section: str | None, quick: bool) -> bool:
     """Return True for a file of the section, or a quick one; and for one with mistakes, which are reported later."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))["evaluate"]
+        table = read_toml(path)["evaluate"]
         return (section is None or in_section(table["section"], section)) and (not quick or table.get("quick", False))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (InputError, KeyError, TypeError, AttributeError):
         return True
 
 
@@ -165,8 +198,8 @@ def _case(path: Path, loaded: Loaded) -> Case:
     case = Case(path.stem, loaded, judged)
     if problems := [*_problems(case)]:
         raise ScenarioError(problems)
-    for _ in loaded.points():
-        pass
+    if problem := _problem_with_groups(case):
+        raise ScenarioError([problem])
     return case
 
 
@@ -187,12 +220,94 @@ def _problems(case: Case) -> Iterable[Problem]:
     if judged.section not in SECTIONS:
         expected = nearest(judged.section, list(SECTIONS))
         yield problem(("evaluate", "section"), shown(judged.section), expected)
-    groups = [group.name for group in case.loaded.point(0).plan.groups] if judged.victim else []
-    if judged.victim and judged.victim not in groups:
-        yield problem(("evaluate", "victim"), shown(judged.victim), nearest(judged.victim, groups))
-        return
-    for key, names in (("harm", case.harm), ("performance", judged.performance)):
+    for key, names in (("harm", judged.harm), ("performance", judged.performance)):
         for place, name in enumerate(names):
             if name not in METRICS or METRICS[name].per_flow or METRICS[name].better is None:
                 expected = "a metric of which more or less is better, such as goodput_bps"
                 yield problem(("evaluate", key, place), shown(name), expected)
+            elif key == "harm" and case.harm[place] not in METRICS:
+                yield problem(("evaluate", key, place), shown(name), "a metric that a group has, such as goodput_bps")
+    yield from _problems_of_sweep(case)
+    yield from _problems_of_figure(case)
+
+
+def _problems_of_sweep(case: Case) -> Iterable[Problem]:
+    """Yield the swept keys that the evaluation sets itself: in every variant, or where the victim is by itself."""
+    family, number = case._tested
+    for axis in case.loaded.sweep.axes if case.loaded.sweep else ():
+        if _is_below(axis, (family, number, "congestion")):
+            expected = "another key: the congestion control of the tested table is the one under test"
+        elif case.judged.victim and any(_overlaps(axis, (family, number, key)) for key in IDLE[family]):
+            expected = "another key: the evaluation sets this one where it runs the victim by itself"
+        else:
+            continue
+        yield case.loaded.source.problem(axis.place, f"a sweep of {axis.key}", expected)
+
+
+def _is_below(axis: Axis, path: Loc) -> bool:
+    return axis.path[: len(path)] == path
+
+
+def _overlaps(axis: Axis, path: Loc) -> bool:
+    return _is_below(axis, path) or path[: len(axis.path)] == axis.path
+
+
+def _problems_of_figure(case: Case) -> Iterable[Problem]:
+    """Yield what a figure cannot be drawn without."""
+    problem, judged = case.loaded.source.problem, case.judged
+    if judged.figure is None:
+        return
+    needed = FIGURES[judged.figure]
+    figure = f"figure = {shown(judged.figure)}"
+    if len(case.axes) != needed.axes:
+        found = f"{shown(judged.figure)} with {len(case.axes) or 'no'} swept key{'s' * (len(case.axes) != 1)}"
+        yield problem(("evaluate", "figure"), found, f"{needed.axes or 'none'} in [sweep]")
+    if needed.victim and not judged.victim:
+        yield problem(("evaluate", "victim"), "nothing", f"the name of a group: {figure} has its harm")
+    if needed.victim and not judged.harm:
+        yield problem(("evaluate", "harm"), "nothing", f"a metric of what the victim has, for {figure}")
+    for key, names, unit in (
+        ("harm", judged.harm, needed.harm),
+        ("performance", judged.performance, needed.performance),
+    ):
+        first = names[0] if names else None
+        if unit is not None and first is None and not (key == "harm" and needed.victim):
+            yield problem(("evaluate", key), "nothing", f"{UNITS[unit]}, for {figure}")
+        elif unit is not None and first is not None and first in METRICS and METRICS[first].unit != unit:
+            yield problem(("evaluate", key, 0), shown(first), f"{UNITS[unit]}, for {figure}")
+
+
+def _problem_with_groups(case: Case) -> Problem | None:
+    """Return the first mistake in the names of groups, which may differ between points: the victim is in all of them.
+
+    Raises `ScenarioError` with the mistakes of all points.
+    """
+    problem, judged = case.loaded.source.problem, case.judged
+    found: Problem | None = None
+    every: dict[str, None] = {}
+    for point in case.loaded.points():
+        every.update(dict.fromkeys(group.name for group in point.plan.groups))
+        if judged.victim and found is None and (mistake := _mistaken_victim(case, point.plan, judged.victim)):
+            where = f" (where {described(point.values)})" if point.values else ""
+            found = problem(("evaluate", "victim"), shown(judged.victim), f"{mistake}{where}")
+    for key, metrics in (("harm", case.harm), ("performance", judged.performance)):
+        for place, name in enumerate(metrics):
+            try:
+                groups.check_names([name], every)
+            except InputError:
+                found = found or problem(("evaluate", key, place), shown(name), f"a group: {nearest(name, every)}")
+    return found
+
+
+def _mistaken_victim(case: Case, plan: Plan, victim: str) -> str | None:
+    """Return what is expected in place of a victim that is no group of a plan, or is the tested one."""
+    family, number = case._tested
+    tested = number + (0 if family == "flows" else len(case.loaded.source.toml().get("flows") or []))
+    names = [group.name for group in plan.groups]
+    others = [name for place, name in enumerate(names) if place != tested]
+    if victim not in others:
+        return nearest(victim, others) if others else "a group other than the tested one"
+    is_named = "name" in case.loaded.source.toml()[family][number]
+    if victim == names[tested] or (not is_named and victim in algorithms.names("congestion")):
+        return "a group with a name of its own, other than that of the tested flows"
+    return None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from ackclock import _core, algorithms
-from ackclock.dataset import folders, manifests, result_kind
+from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import circumstances
 from ackclock.errors import InputError
@@ -63,12 +66,18 @@ class Score(NamedTuple):
 
 
 def check_folder(folder: Path, *, restart: bool = False) -> None:
-    """Mark a folder as an evaluation's, before anything runs. Raises `InputError` for one that holds something else."""
+    """Mark a folder as an evaluation's that is not finished, before anything runs; one that is finished stays so.
+
+    With `restart` that one is marked as well, and its dossier is removed. Raises `InputError` for a folder that holds
+    something else.
+    """
     result_kind.check(folder, Kind.EVALUATION)
     with folders.write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if restart or not (folder / result_kind.MANIFEST).is_file():
-            manifests.write(folder, {"ackclock": _core.version, "evaluation": {}}, ())
+            _write_manifest(folder, {"ackclock": _core.version, "evaluation": {}}, ())
+            for name in (JSON, MARKDOWN, HTML):
+                (folder / name).unlink(missing_ok=True)
 
 
 def write(evaluation: Evaluation, folder: Path, changes: Sequence[Change] | None, page: str) -> list[Path]:
@@ -79,13 +88,19 @@ def write(evaluation: Evaluation, folder: Path, changes: Sequence[Change] | None
         MARKDOWN: "\n".join(markdown(evaluation, changes)) + "\n",
         HTML: page,
     }
+    _write_manifest(folder, {"ackclock": _core.version, "evaluation": {}}, ())  # for as long as parts are of another
     for name, text in texts.items():
         _put(folder / name, text.encode("utf-8", "replace"))
     about = {"candidate": evaluation.request.name, "engines": list(evaluation.request.engines)}
     document = {"ackclock": _core.version, "evaluation": about, **circumstances(evaluation.request.command)}
-    with folders.write_errors(folder):
-        manifests.write(folder, document, texts)
+    _write_manifest(folder, document, texts)
     return [folder / name for name in (HTML, MARKDOWN, JSON)]
+
+
+def _write_manifest(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
+    with folders.write_errors(folder):
+        content = manifests.content(about, checksums.of_files(folder, names))
+    _put(folder / result_kind.MANIFEST, content)
 
 
 def _put(path: Path, content: bytes) -> None:
@@ -233,7 +248,7 @@ def point_text(finding: Finding) -> str:
 def markdown(evaluation: Evaluation, changes: Sequence[Change] | None = None) -> Iterator[str]:
     """Yield the lines of the dossier in Markdown."""
     request = evaluation.request
-    yield from [f"# {request.name} by RFC 9743", "", summary(evaluation), "", method(request), ""]
+    yield from [f"# {escaped(request.name)} by RFC 9743", "", summary(evaluation), "", method(request), ""]
     yield from _table(
         ("section", "criterion", "engine", WORSE, NO_WORSE, UNDECIDED, "worse performance"),
         ([score.section, SECTIONS[score.section], score.engine, *cells(score)] for score in scorecard(evaluation)),
@@ -249,9 +264,10 @@ def markdown(evaluation: Evaluation, changes: Sequence[Change] | None = None) ->
         own = [finding for finding in evaluation.findings if finding.case == case.name]
         if not own:
             continue
-        yield from [f"### {case.judged.section}: {case.title}", "", case.judged.why, ""]
-        place = case_folder(Path(), own[0].engine, case)
-        yield from [f"Runs: [{place}]({place}), `ackclock sweep {place}/scenario.toml`", ""]
+        yield from [f"### {case.judged.section}: {escaped(case.title)}", "", escaped(case.judged.why), ""]
+        place = case_folder(Path(), own[0].engine, case).as_posix()
+        command = f"ackclock sweep {shlex.quote(f'{place}/scenario.toml')}"
+        yield from [f"Runs: [{escaped(place)}]({quote(place)}), {_code(command)}", ""]
         yield from _table(
             ("point", "values", "excess", "n", "verdict"),
             (
@@ -260,7 +276,7 @@ def markdown(evaluation: Evaluation, changes: Sequence[Change] | None = None) ->
             ),
         )
     yield from ["## Not covered", ""]
-    yield from [f"- {line}" for line in not_covered(evaluation)]
+    yield from [f"- {escaped(line)}" for line in not_covered(evaluation)]
     for section, (title, lines) in deployment(request).items():
         yield from ["", f"## {section} {title}", "", *lines]
 
@@ -310,8 +326,24 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[s
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in rows:
-        yield f"| {' | '.join(str(cell).replace('|', '∣') for cell in row)} |"
+        yield f"| {' | '.join(_cell(str(cell)) for cell in row)} |"
     yield ""
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line: neither marks nor links, HTML, lists or headings."""
+    return re.sub(r"^(\d*)([-+=]|(?<=\d)[.)](?!\S))", r"\1\\\2", _cell(text))
+
+
+def _cell(text: str) -> str:
+    """Return text that Markdown shows as it is within a line or the cell of a table."""
+    return re.sub(r"[\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """Return text as code, between more marks than it has in a row."""
+    mark = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{mark}{text}{mark}" if len(mark) == 1 else f"{mark} {text} {mark}"
 
 
 def deployment(request: Request) -> dict[str, tuple[str, list[str]]]:

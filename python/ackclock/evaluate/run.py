@@ -13,7 +13,7 @@ results/evaluate-bbr/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 from ackclock import engines
 from ackclock.algorithms import spec
+from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, cores, no_progress
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.evaluate import NOT_COVERED, SECTIONS, in_section, verdicts
@@ -117,9 +118,42 @@ class Evaluation:
         return [
             finding
             for finding in self.findings
-            if finding.verdict == verdicts.WORSE
-            and any(name == "all" or in_section(finding.section, name) for name in required)
+            if finding.verdict == verdicts.WORSE and any(_is_required(finding.section, name) for name in required)
         ]
+
+    def unjudged(self, required: Sequence[str]) -> list[str]:
+        """Return the required sections (or "all") in which no finding rests on a value."""
+        return without(required, {finding.section for finding in self.findings if any(finding.by_seed.values())})
+
+
+def without(required: Sequence[str], sections: Collection[str]) -> list[str]:
+    """Return the required sections (or "all") that none of the sections is in."""
+    return [name for name in required if not any(_is_required(section, name) for section in sections)]
+
+
+def _is_required(section: str, name: str) -> bool:
+    return name == "all" or in_section(section, name)
+
+
+def check(cases: Sequence[Case], request: Request) -> dict[tuple[str, str], Unsupported]:
+    """Check the sweeps of the first look and run nothing; return the reasons of pairs of engine and case without runs.
+
+    Raises `UnsupportedError` if no engine can run a case, `ScenarioError` and `InputError` for mistakes.
+    """
+    seeds = range(request.first_seed, request.first_seed + request.sizes[0])
+    unsupported: dict[tuple[str, str], Unsupported] = {}
+    pairs = [(engine, case) for engine in request.engines for case in cases]
+    for engine, case in pairs:
+        parts = ((case.variants(request.algorithms), case.metrics), (case.isolated_victim(), case.harm))
+        try:
+            for loaded, metrics in parts:
+                if loaded is not None:
+                    sweeps.prepare(loaded, engine, seeds=seeds, metrics=metrics)
+        except UnsupportedError as error:
+            unsupported[engine, case.name] = error.reasons[0]
+    if len(unsupported) == len(pairs):
+        raise UnsupportedError(dict.fromkeys(unsupported.values()))
+    return unsupported
 
 
 def evaluate(cases: Sequence[Case], request: Request, folder: Path, progress: Progress = no_progress) -> Evaluation:
@@ -187,7 +221,8 @@ class _Judge:
         seeds = tuple(range(first + before, first + size))
         place = case_folder(self.folder, self.engine, self.case)
         main = self._sweep(variants, place / stage_folder("seeds", seeds), seeds, self.case.metrics)
-        (place / "scenario.toml").write_text(variants.source.text, encoding="utf-8")
+        text = variants.source.text.encode("utf-8", "replace")
+        folders.atomic_write(place / "scenario.toml", lambda new: new.write_bytes(text))
         return main, self._sweep(alone, place / stage_folder("alone", seeds), seeds, self.case.harm) if alone else None
 
     def _sweep(self, loaded: Loaded, folder: Path, seeds: Sequence[int], metrics: Sequence[str]) -> Sweep:

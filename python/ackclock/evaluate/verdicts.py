@@ -20,13 +20,21 @@ has an equal part of it, and so has each reference (Bonferroni). The rate is tha
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from ackclock.metrics import METRICS
 from ackclock.metrics.summary import student_quantile
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+#: Rules for findings read from a file, in pydantic's words.
+READ: Any = {"allow_inf_nan": False, "extra": "forbid"}
 
 #: Harm that is still accepted in excess of a reference's: a tenth of what the victim has.
 MARGIN = 0.1
@@ -37,12 +45,16 @@ RISK = 0.01
 #: Least value that a harm is a share of, by unit: one packet in a hundred, a packet in ten round trips, one timeout.
 FLOORS = {"share": 0.01, "packets": 0.1, "": 1.0}
 
-WORSE, NO_WORSE, UNDECIDED = "more harmful", "no more harmful", "undecided"
+#: Verdicts, and the kinds of findings.
+VERDICTS = WORSE, NO_WORSE, UNDECIDED = "more harmful", "no more harmful", "undecided"
+KINDS = ("harm", "performance")
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Mean of `n` values and the interval on which a verdict rests; without ends for one value that chance has made."""
+
+    __pydantic_config__ = READ
 
     mean: float
     low: float | None
@@ -57,6 +69,8 @@ class Finding:
     `values` are the means of the metric by variant, `excess` the intervals by reference, `by_seed` the excess over the
     seeds. `kind` is "harm" to others, or "performance" of the tested flows.
     """
+
+    __pydantic_config__ = READ
 
     engine: str
     case: str
@@ -95,10 +109,19 @@ class Finding:
 
     @staticmethod
     def from_dict(content: Mapping[str, Any]) -> Finding:
-        """Return the finding that `as_dict` gave. Raises `KeyError`, `TypeError` or `ValueError` for any other."""
-        excess = {name: Interval(**found) for name, found in content["excess"].items()}
-        by_seed = {name: {int(s): float(e) for s, e in some.items()} for name, some in content["by_seed"].items()}
-        return Finding(**{**content, "excess": excess, "by_seed": by_seed})
+        """Return the finding that `as_dict` gave. Raises `TypeError` or `ValueError` for any other."""
+        found: Finding = _reader().validate_json(json.dumps(content), strict=True)
+        excesses = (each for some in found.by_seed.values() for each in some.values())
+        if found.verdict not in VERDICTS or found.kind not in KINDS or not all(abs(each) <= 2 for each in excesses):
+            raise ValueError("found no verdict, or an excess that is no difference of two harms")
+        return found
+
+
+@cache
+def _reader() -> TypeAdapter[Finding]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Finding)
 
 
 def harm(before: float, after: float, metric: str) -> float:
@@ -192,8 +215,8 @@ def _is_reversed(change: Change) -> bool:
 
 def _difference(old: Finding, new: Finding) -> Interval | None:
     """Return the difference of the excess over the first reference that both have."""
-    for name in new.by_seed.keys() & old.by_seed.keys():
-        seeds = sorted(new.by_seed[name].keys() & old.by_seed[name].keys())
+    for name in new.by_seed:
+        seeds = sorted(new.by_seed[name].keys() & old.by_seed.get(name, {}).keys())
         if seeds:
             return interval([new.by_seed[name][seed] - old.by_seed[name][seed] for seed in seeds], RISK / 2)
     return None

@@ -59,10 +59,12 @@ def _print_changes(changes: Sequence[Change]) -> None:
     output.console().print(table)
 
 
-def print_failing(failing: Sequence[Finding], request: Request) -> None:
-    """Print each verdict that a requirement rules out to standard error, in a line."""
+def print_failing(failing: Sequence[Finding], unjudged: Sequence[str], request: Request) -> None:
+    """Print each verdict that a requirement rules out, and each required section without any, to standard error."""
     for finding in failing:
         point = dossier.point_text(finding)
         where = f"{finding.case}{f' ({point})' if point else ''}"
         text = f"{finding.section}: {finding.sentence}: {where}: {dossier.sentence(finding, request)}"
         click.echo(text, err=True)
+    for section in unjudged:
+        click.echo(f"{section}: nothing was judged: the runs have no value of its metrics", err=True)
