@@ -103,7 +103,7 @@ def test_tables_in_a_notebook_are_text_and_numbers(scenario, data, swept, compar
     assert Cells(scenario.plan()._repr_html_()).rows[1] == ["bottleneck", "2", "0", "pfifo", "limit_packets 20"]
     result = data.metrics()["summary"]["utilisation"]
     (row,) = [row for row in Cells(data._repr_html_()).rows if row[0] == "Utilisation"]
-    assert row[1:3] == ["share", f"{result['mean']:.4g}"]
+    assert row[1] == f"{100 * result['mean']:.1f} %"
     points = Cells(swept._repr_html_())
     assert points.rows[0] == ["limit", "Utilisation", "Mean queueing delay"]
     assert [row[0] for row in points.rows[1:]] == ["8p", "50p"]

@@ -134,6 +134,6 @@ def test_results_of_some_interpretations_join_those_of_the_others(tmp_path, monk
     (copy / TABLE).unlink()
     module.take(gallery.Entry(copy), new)
     assert Result.read(copy / TABLE, entry.id).readings == ["kernel of 2014"]
-    assert module.figures(gallery.Entry(copy)) == [f"{entry.id}-kernel-of-2014.png"]
+    assert module.figures(gallery.Entry(copy)) == [f"{entry.id}-packet-kernel-of-2014.png"]
     (tmp_path / f"{entry.id}.png").write_bytes(b"whole")
-    assert module.figures(gallery.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-kernel-of-2014.png"]
+    assert module.figures(gallery.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-packet-kernel-of-2014.png"]

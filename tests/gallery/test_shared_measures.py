@@ -47,7 +47,7 @@ def test_the_peak_is_the_mean_over_the_epochs_in_bdps() -> None:
 FULL = f"""
 duration = "20s"
 warmup = "5s"
-tcp = {{ stack = "ns2", mss = "1460B" }}
+tcp = {{ stack = "ns2", mss = "1460B", rtt_sampling = "each_ack", rtt_tick = "0ms", impatient = false }}
 flows = [{{ congestion = "reno" }}]
 
 {dumbbell("1Mbit", "50ms", "100p")}

@@ -118,7 +118,7 @@ MISTAKES = {
     "unknown key that is like no other": (
         'congestion = "cubic"',
         'congestion = "cubic"\ntcp = { batches = true }',
-        'x.toml:14: flows[0].tcp.batches: found an unknown key; expected one of 28, such as "tso_batching", ',
+        'x.toml:14: flows[0].tcp.batches: found an unknown key; expected one of 31, such as "tso_batching", ',
     ),
     "parameter of another spec": (
         '"cubic"',

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -99,9 +100,10 @@ def local(jobs: int, interrupted: Callable[[], bool]) -> Iterator[LocalExecutor]
         executor = LocalExecutor(pool, jobs)
         try:
             yield executor
-        except BrokenProcessPool:
+        except BrokenProcessPool as error:
             if not interrupted():  # else the processes received the signal, too
                 raise AckclockError(_DIED) from None
+            traceback.clear_frames(error.__traceback__)  # which hold the pool, and its semaphores
         finally:
             if interrupted():
                 _end(set(active_children()) - others)

@@ -39,13 +39,31 @@ class Pool:
 def open_pool(jobs: int, engines: Sequence[str], target: Target | None = None) -> Iterator[Pool]:
     """Open `jobs` processes, or a cluster, for runs of these engines; signals are deferred to the end of the block."""
     with signals.defer_signals() as interrupted:
-        opened: AbstractContextManager[Executor] = (
-            executors.local(jobs, interrupted) if target is None else cluster.opened(target, engines, interrupted)
-        )
-        with opened as executor:
+        with _opened(jobs, engines, target, interrupted) as executor:
             yield Pool(executor, interrupted)
         if interrupted():
             gc.collect()  # the processes' semaphores, which are named
+
+
+def run_with_own_pool(
+    order: SweepSpec, runs: Sequence[Run], parts: Parts, progress: Progress, jobs: int, target: Target | None
+) -> None:
+    """Make all runs in processes or on a cluster of this sweep; see `run_all`."""
+
+    def run_in_pool() -> None:  # whose frame is gone when the semaphores are collected
+        with _opened(jobs, [order.engine], target, interrupted) as executor:
+            run_all(order, runs, parts, progress, Pool(executor, interrupted))
+
+    with signals.defer_signals() as interrupted:
+        run_in_pool()
+        if interrupted():
+            gc.collect()
+
+
+def _opened(
+    jobs: int, engines: Sequence[str], target: Target | None, interrupted: Callable[[], bool]
+) -> AbstractContextManager[Executor]:
+    return executors.local(jobs, interrupted) if target is None else cluster.opened(target, engines, interrupted)
 
 
 def run_all(order: SweepSpec, runs: Sequence[Run], parts: Parts, progress: Progress, pool: Pool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -211,9 +210,15 @@ class Job:
                 f"{self.target.option}: found a testbed, whose hosts have one network; expected it without"
             )
         jobs = 1 if is_alone else self.jobs or cores()
-        with nullcontext(self.pool) if self.pool else executor.open_pool(jobs, [self.spec.engine], self.target) as pool:
-            executor.run_all(self.spec, left.mixed(), parts, lambda share: progress(done + share * (1.0 - done)), pool)
-        if self.pool and self.pool.interrupted():
+
+        def report(share: float) -> None:
+            progress(done + share * (1.0 - done))
+
+        if self.pool is None:
+            executor.run_with_own_pool(self.spec, left.mixed(), parts, report, jobs, self.target)
+            return
+        executor.run_all(self.spec, left.mixed(), parts, report, self.pool)
+        if self.pool.interrupted():
             raise StoppedError
 
 
