@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ackclock import metrics as metrics
     from ackclock import theory as theory
+    from ackclock.algorithms.prototype import congestion_control
     from ackclock.capture import read as capture
     from ackclock.dataset import Dataset
     from ackclock.doctor import diagnose as doctor
@@ -58,6 +59,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
     "capture": ("ackclock.capture", None),
+    "congestion_control": ("ackclock.algorithms.prototype", "congestion_control"),
     "compare": ("ackclock.experiments.comparison", "compare"),
     "doctor": ("ackclock.doctor", None),
     "find": ("ackclock.experiments.search", "find"),
@@ -87,6 +89,7 @@ __all__ = [
     "__version__",
     "capture",
     "compare",
+    "congestion_control",
     "doctor",
     "find",
     "load",

@@ -91,6 +91,55 @@ def check_queue(discipline: str, parameters_json: str, rate_bps: float) -> None:
         ValueError: the parameters are invalid; the message gives the reason.
     """
 
+def register_congestion(
+    name: str, factory: Callable[[str, float], object], is_paced: bool, is_own_recovery: bool
+) -> None:
+    """Register a CCA in Python for as long as this process lasts, in place of one of the same name.
+
+    Args:
+        name: its name in plans.
+        factory: called with the complete parameters (JSON) and the initial window in segments; returns the controller.
+        is_paced: whether the sender paces, whatever the stack's default.
+        is_own_recovery: whether its window applies in recovery too.
+
+    Raises:
+        ValueError: the name of a CCA of the packet engine.
+    """
+
+@final
+class Ack:
+    """An acknowledgement, for a CCA in Python: windows and counts in segments, times in seconds."""
+
+    now_s: float
+    newly_acked: int
+    newly_acked_bytes: int
+    newly_lost: int
+    marked_bytes: int
+    rtt_s: float | None
+    srtt_s: float
+    min_rtt_s: float | None
+    in_flight: int
+    prior_in_flight: int
+    delivered: int
+    prior_delivered: int
+    delivery_rate_bps: float | None
+    application_limited: bool
+    window_limited: bool
+    recovering: bool
+    in_loss: bool
+    may_grow: bool
+
+@final
+class Loss:
+    """The start of a recovery episode, for a CCA in Python."""
+
+    now_s: float
+    in_flight: int
+    srtt_s: float
+    min_rtt_s: float | None
+    delivered: int
+    marked: bool
+
 def drawn(plan_json: str, seed: int) -> dict[str, dict[str, Any]]:
     """Return the random draws of a plan (JSON) with a seed, those of the packet engine: table → column → values.
 

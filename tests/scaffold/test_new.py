@@ -6,13 +6,16 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from ackclock import algorithms
 from ackclock.cli.program import application
-from ackclock.scaffold.new import CONTROL, QUEUE, Family
+from ackclock.scaffold import contract
+from ackclock.scaffold.new import CONTROL, QUEUE, TEMPLATES, Family
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = {"control": CONTROL, "queue": QUEUE}
@@ -131,6 +134,71 @@ def test_either_all_files_are_written_or_none(family, checkout):
     assert files(checkout) == before
 
 
+def test_the_spec_is_one(family):
+    """Their Rust files are modules of the crates' tests."""
+    text = (TEMPLATES / f"{family.command}.toml").read_text()
+    family_name = {"control": "congestion", "queue": "queue"}[family.command]
+    spec = algorithms.made(family_name, tomllib.loads(text.replace("$name", "mine")))
+    assert not [*contract.spec_errors(spec)]
+
+
+def test_the_walk_through_has_a_spec():
+    blocks = re.findall(r"^```toml\n(name = .*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL)
+    specs = [algorithms.made("congestion", tomllib.loads(block)) for block in blocks]
+    assert [spec.name for spec in specs] == ["gaimd"]
+    assert not [*contract.spec_errors(specs[0])]
+
+
+PROTOTYPE = """
+import ackclock as ac
+
+@ac.congestion_control
+class Mine:
+    \"\"\"Reno that keeps more.\"\"\"
+
+    def __init__(self, initial_window, *, kept: float = 0.5, rounds: int = 3, careful: bool = True):
+        self.cwnd, self.ssthresh = initial_window, float("inf")
+
+    def on_ack(self, ack):
+        self.cwnd += self.of_reno(ack)
+
+    def of_reno(self, ack):
+        return 1 / self.cwnd
+
+    def on_loss(self, loss):
+        self.cwnd = max(2, self.cwnd / 2)
+
+    def on_timeout(self, now_s, in_flight):
+        self.cwnd = 1
+"""
+
+
+@pytest.fixture
+def prototype(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(PROTOTYPE)
+    return path
+
+
+def test_a_prototype_gives_its_name_parameters_and_methods(checkout, prototype):
+    done = new(CONTROL, "--from", prototype, "--checkout", checkout)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == "next: make setup && ackclock check control mine\n"
+    after = files(checkout)
+    rust = after[f"{CONTROL.sources}/mine.rs"]
+    spec = algorithms.made("congestion", tomllib.loads(after[f"{CONTROL.specs}/mine.toml"]))
+    assert spec.complete({}) == {"kept": 0.5, "rounds": 3, "careful": True}
+    assert all(f"    {field},\n" in rust for field in ("kept: f64", "rounds: i64", "careful: bool"))
+    assert "    // def on_loss(self, loss):\n    //     self.cwnd = max(2, self.cwnd / 2)\n    fn on_loss(" in rust
+    assert rust.index("// def of_reno(self, ack):") < rust.index("impl Controller")
+    assert functions(rust, "Controller") == functions((ROOT / CONTROL.sources / "reno.rs").read_text(), "Controller")
+
+
+def test_a_name_or_a_prototype(checkout, prototype):
+    assert "found nothing; expected NAME or --from" in rejected(CONTROL, "--checkout", checkout)
+    assert "found NAME and --from" in rejected(CONTROL, "mine", "--from", prototype, "--checkout", checkout)
+
+
 TRAITS = {"control": "Controller", "queue": "Discipline"}
 EXISTING = {"control": "reno.rs", "queue": "bfifo.rs"}
 
@@ -151,14 +219,15 @@ def test_the_rust_file_has_the_functions_of_an_existing_one(family, checkout):
     assert functions((checkout / family.sources / "mine.rs").read_text(), trait) == required
 
 
-@pytest.mark.oracle
-def test_the_files_compile_without_warnings_and_their_tests_pass(family, tmp_path):
-    """In a copy of the sources; their dependencies are built with the others'."""
+def copy_sources(tmp_path):
     for name in ("Cargo.toml", "Cargo.lock", "crates"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
-    for each in FAMILIES.values():
-        shutil.copytree(ROOT / each.specs, tmp_path / each.specs)
-    assert new(family, "mine", "--checkout", tmp_path).exit_code == 0
+    for folder in (*(each.specs for each in FAMILIES.values()), "python/ackclock/scaffold"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+
+
+def check_compiles(family, tmp_path, tests):
+    """The Rust file compiles without warnings, and its tests pass; dependencies are built with the others'."""
     rust = tmp_path / family.sources / "mine.rs"
     subprocess.run(["rustfmt", "--edition", "2021", "--check", rust], check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / f"new-{family.command}"
@@ -167,4 +236,18 @@ def test_the_files_compile_without_warnings_and_their_tests_pass(family, tmp_pat
     done = subprocess.run(
         ["cargo", "test", *words, "mine"], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True
     )
-    assert "2 passed" in done.stdout
+    assert f"{tests} passed" in done.stdout
+
+
+@pytest.mark.oracle
+def test_the_files_compile_without_warnings_and_their_tests_pass(family, tmp_path):
+    copy_sources(tmp_path)
+    assert new(family, "mine", "--checkout", tmp_path).exit_code == 0
+    check_compiles(family, tmp_path, 2)
+
+
+@pytest.mark.oracle
+def test_a_prototypes_files_compile_without_warnings_and_their_test_passes(tmp_path, prototype):
+    copy_sources(tmp_path)
+    assert new(CONTROL, "--from", prototype, "--checkout", tmp_path).exit_code == 0
+    check_compiles(CONTROL, tmp_path, 1)

@@ -19,6 +19,7 @@ pub mod contract;
 pub mod fractional_window;
 pub mod hystart;
 mod prototype;
+mod registry;
 pub mod round;
 pub mod window;
 
@@ -56,7 +57,13 @@ controllers! {
     westwood,
 }
 
+/// The template of `ackclock new control`.
+#[cfg(test)]
+#[path = "../../../python/ackclock/scaffold/templates/control.rs"]
+mod template;
+
 pub use prototype::{CloneBox, Prototype};
+pub use registry::{register, Factory};
 
 /// An acknowledgement as reported to the controller. Windows and counts are in segments.
 #[derive(Clone, Copy, Debug)]
@@ -293,6 +300,9 @@ pub enum Error {
     /// No controller has this name.
     #[error("no congestion control algorithm is called \"{0}\"")]
     Unknown(String),
+    /// A controller cannot be registered by this name.
+    #[error("\"{0}\" is the name of an algorithm of this engine")]
+    Taken(String),
     /// The parameters are not those of the algorithm spec.
     #[error("parameters of \"{kind}\": {source}")]
     Parameters {
@@ -303,7 +313,7 @@ pub enum Error {
     },
 }
 
-/// Create a controller by name.
+/// Create a controller by name: one of [`CONTROLLERS`], or one that was registered.
 ///
 /// # Errors
 /// An unknown name, or parameters that are not those of its algorithm spec.
@@ -312,11 +322,13 @@ pub fn make(
     parameters: &Value,
     initial_window: u32,
 ) -> Result<Box<dyn Controller>, Error> {
-    let (_, maker) = CONTROLLERS
-        .iter()
-        .find(|(name, _)| *name == kind)
+    let window = f64::from(initial_window);
+    let compiled = CONTROLLERS.iter().find(|(name, _)| *name == kind);
+    let made = compiled
+        .map(|(_, factory)| factory(parameters, window))
+        .or_else(|| registry::registered(kind).map(|factory| factory(parameters, window)))
         .ok_or_else(|| Error::Unknown(kind.to_owned()))?;
-    maker(parameters, f64::from(initial_window)).map_err(|source| Error::Parameters {
+    made.map_err(|source| Error::Parameters {
         kind: kind.to_owned(),
         source,
     })

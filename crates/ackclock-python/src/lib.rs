@@ -25,6 +25,8 @@ mod meanfield;
 #[cfg(feature = "python")]
 mod parameters;
 #[cfg(feature = "python")]
+mod prototype;
+#[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;
 #[cfg(feature = "python")]
@@ -63,6 +65,8 @@ mod _core {
     use crate::meanfield::MeanField;
     #[pymodule_export]
     use crate::parameters::{check_congestion, check_contract, check_queue};
+    #[pymodule_export]
+    use crate::prototype::{register_congestion, Ack, Loss};
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

@@ -1,15 +1,16 @@
 //! Checks of an algorithm's parameters, made when a scenario is checked.
 
-use ackclock_congestion::{contract, CONTROLLERS};
+use ackclock_congestion::{contract, Error};
 use ackclock_sim::queue::{QueueContext, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::guard::guarded;
+use crate::prototype::take_raised;
 
 /// Initial window of a checked controller, in segments: no parameter's meaning depends on it.
-const INITIAL_WINDOW: f64 = 10.0;
+const INITIAL_WINDOW: u32 = 10;
 
 /// Check a qdisc's parameters (a JSON object) behind a link of `rate_bps`.
 ///
@@ -33,17 +34,18 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
 /// Raises `ValueError` with the reason if they are invalid. A CCA that the packet engine does not have passes.
 #[pyfunction]
 pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
-    let Some((_, maker)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else {
-        return Ok(());
-    };
-    let made = parsed(parameters_json).and_then(|read| maker(&read, INITIAL_WINDOW).map(drop));
-    made.map_err(|error| PyValueError::new_err(error.to_string()))
+    let given =
+        parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    match ackclock_congestion::make(kind, &given, INITIAL_WINDOW) {
+        Err(Error::Parameters { source, .. }) => Err(PyValueError::new_err(source.to_string())),
+        _ => Ok(()),
+    }
 }
 
 /// Test a CCA with complete parameters (a JSON object) in `histories` random histories, always the same ones.
 ///
 /// Returns a description of the violated part of the contract; `None` if all of it holds. Raises `ValueError` for
-/// text that is not JSON.
+/// text that is not JSON, and what an algorithm in Python raises.
 #[pyfunction]
 pub fn check_contract(
     py: Python<'_>,
@@ -54,7 +56,10 @@ pub fn check_contract(
     let parameters =
         parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let tried = py.detach(|| guarded(|| contract::run_trials(kind, &parameters, histories)));
-    Ok(tried.and_then(|holds| holds).err())
+    match take_raised() {
+        Some(error) => Err(error),
+        None => Ok(tried.and_then(|holds| holds).err()),
+    }
 }
 
 fn parsed(json: &str) -> Result<Value, serde_json::Error> {

@@ -1,7 +1,8 @@
 //! The class `Simulation`: a run of the packet engine, driven from Python.
 //!
 //! The interpreter is released while the engine works, so seeds run in parallel on Python threads.
-//! A panic in the engine becomes a `RuntimeError`, and the simulation rejects further calls.
+//! A panic in the engine becomes a `RuntimeError`, and the simulation rejects further calls; so it does after an
+//! exception in an algorithm that is written in Python, which is raised.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns::tables;
 use crate::guard::guarded;
+use crate::prototype::take_raised;
 
 /// The maximum number of events between two checks for signals.
 const MAX_EVENTS: u32 = 2_000_000;
@@ -115,5 +117,5 @@ fn engine(plan_json: &str, seed: u64) -> Result<Engine, String> {
 }
 
 fn failure(message: String) -> PyErr {
-    PyRuntimeError::new_err(message)
+    take_raised().unwrap_or_else(|| PyRuntimeError::new_err(message))
 }

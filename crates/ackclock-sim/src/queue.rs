@@ -245,6 +245,11 @@ fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
     }
 }
 
+/// The template of `ackclock new queue`.
+#[cfg(test)]
+#[path = "../../../python/ackclock/scaffold/templates/queue.rs"]
+mod template;
+
 /// Packets for tests of disciplines.
 #[cfg(test)]
 pub mod testing {

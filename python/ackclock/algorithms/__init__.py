@@ -159,6 +159,8 @@ class AlgorithmSpec:
     congestion: str = ""
     #: Support of the algorithm in the real kernel, and how its parameters are passed; None if the kernel lacks it.
     linux: Linux | None = None
+    #: A congestion control whose code is a class in Python: see `ackclock.algorithms.prototype`.
+    in_python: bool = False
 
     @cached_property
     def table(self) -> type[Table]:
@@ -272,6 +274,11 @@ def _text(family: Family, name: str) -> str:
 def in_linux(family: Family) -> tuple[str, ...]:
     """The names of a family's algorithms that the real kernel has, sorted."""
     return tuple(name for name in names(family) if spec(family, name).linux)
+
+
+def in_python() -> tuple[str, ...]:
+    """The names of the congestion controls of this process whose code is in Python."""
+    return tuple(name for (_, name), spec in _USER_SUPPLIED.items() if spec.in_python)
 
 
 def find(name: str) -> list[AlgorithmSpec]:

@@ -27,7 +27,7 @@ def reason(spec: AlgorithmSpec) -> str:
     Nothing is missing of what only the real kernel has by design: a spec with a table `[linux]`, and no Rust file.
     """
     source = SOURCES / f"{spec.name}.rs"
-    if spec.family != "congestion" or _only_in_kernel(spec, source) or _is_built(spec.name, source):
+    if spec.family != "congestion" or spec.in_python or _only_in_kernel(spec, source) or _is_built(spec.name, source):
         return ""
     if not (CHECKOUT / LIST).is_file():
         return "found no checkout around it; expected a spec of this version"

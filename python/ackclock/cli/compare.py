@@ -90,7 +90,7 @@ def _compare_choices(chosen: Options, scenario: Path, typed: str, restart: bool,
         run_jobs.warn_shortage(expected, folder)
         return
     if chosen.module:
-        run_jobs.check_module(job.main.checked_plans(), chosen.module)
+        run_jobs.check_module(((plan, chosen.engine) for plan in job.main.checked_plans()), chosen.module)
     with (
         signals.exit_message(f"interrupted; finished runs are kept in {folder}: the same command resumes"),
         run_jobs.module_loaded(job.main.loaded.point(0).plan, chosen.engine),
@@ -129,8 +129,8 @@ def _compare_engines(chosen: Options, scenario: Path, names: list[str], as_json:
         run_jobs.warn_shortage(expected, folder)
         return
     comparison.check_folder(folder)
-    if chosen.module and run_jobs.LINUX in supported:
-        run_jobs.check_module([runs], chosen.module)
+    if chosen.module:
+        run_jobs.check_module([(runs, name) for name in supported], chosen.module)
     with (
         progress(f"{folder.name}: {', '.join(names)}") as report_progress,
         run_jobs.module_loaded(plan, *supported),

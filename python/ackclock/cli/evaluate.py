@@ -129,7 +129,7 @@ def evaluate(  # noqa: PLR0913 (each is an option of the command line)
     dossier.check_folder(folder, restart=restart)
     first = found[0].variants([request.candidate]).point(0).plan
     if chosen.module:
-        run_jobs.check_module([first], chosen.module)
+        run_jobs.check_module([(first, name) for name in request.engines], chosen.module)
     with (
         signals.exit_message(f"interrupted; finished runs are kept in {folder}: the same command resumes"),
         run_jobs.module_loaded(first, *request.engines),

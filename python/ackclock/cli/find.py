@@ -259,9 +259,9 @@ def _perform(
         evaluator.check_perturbed(question)
     folder.check(folder_path)
     names = run_jobs.engine_names(chosen.engine)
-    if chosen.module and run_jobs.LINUX in names:
+    if chosen.module:
         points = question.loaded.points(question.loaded.sample())
-        run_jobs.check_module([point.plan for point in points], chosen.module)
+        run_jobs.check_module([(point.plan, name) for point in points for name in names], chosen.module)
     with (
         signals.exit_message(f"interrupted; finished runs are kept in {folder_path}: the same command resumes"),
         cluster.opened_if(target, names) as executor,

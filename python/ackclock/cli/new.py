@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ackclock.cli.command import FOLDER, Argument, Group
+from ackclock.cli.command import FILE, FOLDER, Argument, Group
+from ackclock.errors import InputError
 
 if TYPE_CHECKING:
-    from ackclock.scaffold.new import Family
+    from ackclock.scaffold.new import Family, File
 
 _name: Callable[[Callable[..., Any]], Callable[..., Any]] = click.argument(
     "name", cls=Argument, metavar="NAME", help="Its name in scenarios, such as my_reno."
@@ -30,10 +31,11 @@ def new() -> None:
 
 
 @new.command("control")
-@_name
+@click.argument("name", cls=Argument, metavar="[NAME]", required=False, help="Its name in scenarios, such as my_reno.")
+@click.option("--from", "prototype", metavar="FILE", type=FILE, help="Begin with a prototype in Python, and its name.")
 @_checkout
 @_dry_run
-def control(*, name: str, checkout: Path | None, dry_run: bool) -> None:
+def control(*, name: str | None, prototype: Path | None, checkout: Path | None, dry_run: bool) -> None:
     """Write a congestion control algorithm to start from: Rust file, spec, line in the list, scenario, C for kernels.
 
     The template works as it is: Reno with another decrease. `make setup` builds it, `ackclock check control NAME` tests
@@ -42,10 +44,19 @@ def control(*, name: str, checkout: Path | None, dry_run: bool) -> None:
     Examples:
         ackclock new control my_reno
         ackclock new control my_reno --dry-run
+        ackclock new control --from prototype.py
     """
-    from ackclock.scaffold.new import CONTROL
+    from ackclock.scaffold import new as scaffold
 
-    _write(CONTROL, name, checkout, dry_run=dry_run)
+    if (name is None) == (prototype is None):
+        raise InputError(
+            f"NAME: found {'nothing' if name is None else 'NAME and --from'}; expected NAME or --from FILE"
+        )
+    folder = scaffold.find_checkout(checkout)
+    if prototype is not None:
+        _write(scaffold.CONTROL, scaffold.render_prototype(folder, prototype), folder, dry_run=dry_run)
+    else:
+        _write(scaffold.CONTROL, scaffold.render(scaffold.CONTROL, folder, str(name)), folder, dry_run=dry_run)
 
 
 @new.command("queue")
@@ -62,16 +73,15 @@ def queue(*, name: str, checkout: Path | None, dry_run: bool) -> None:
         ackclock new queue my_aqm
         ackclock new queue my_aqm --dry-run
     """
-    from ackclock.scaffold.new import QUEUE
-
-    _write(QUEUE, name, checkout, dry_run=dry_run)
-
-
-def _write(family: Family, name: str, given: Path | None, *, dry_run: bool) -> None:
     from ackclock.scaffold import new as scaffold
 
-    checkout = scaffold.find_checkout(given)
-    files = scaffold.render(family, checkout, name)
+    folder = scaffold.find_checkout(checkout)
+    _write(scaffold.QUEUE, scaffold.render(scaffold.QUEUE, folder, name), folder, dry_run=dry_run)
+
+
+def _write(family: Family, files: tuple[File, ...], checkout: Path, *, dry_run: bool) -> None:
+    from ackclock.scaffold import new as scaffold
+
     if not dry_run:
         scaffold.write(checkout, files)
     for file in files:
@@ -79,4 +89,4 @@ def _write(family: Family, name: str, given: Path | None, *, dry_run: bool) -> N
         if dry_run:
             click.echo(f"\n{file.added or file.text}")
     if not dry_run:
-        click.echo(f"next: make setup && ackclock check {family.command} {name}", err=True)
+        click.echo(f"next: make setup && ackclock check {family.command} {files[0].path.stem}", err=True)

@@ -69,8 +69,8 @@ module: Decorator = click.option(
     "--module",
     metavar="FILE",
     type=FILE,
-    help="Load your own congestion control algorithm into the kernel of the engine linux: mine.c is compiled for the "
-    "guest, mine.bpf.c for --kernel live.",
+    help="Your own congestion control algorithm: mine.py is one in Python for the engine packet; for the engine linux "
+    "mine.c is compiled for the guest, mine.bpf.c for --kernel live.",
 )
 perturb: Decorator = click.option(
     "--perturb",

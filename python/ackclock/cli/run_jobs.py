@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import click
 
 from ackclock import engines
 from ackclock.errors import AckclockError, InputError, Problem, ScenarioError, UnsupportedError
+from ackclock.experiments import user_control
 from ackclock.input import cli_values
 from ackclock.input.fields import shown
 from ackclock.input.source import named
@@ -167,13 +168,18 @@ def apply_options(load: Callable[[], planning.Loaded], options: Options) -> plan
     Raises `InputError` if no engine takes them.
     """
     kernel, config, module = options.kernel, options.ssh_config, options.module
-    for option, given in (("kernel", kernel), ("ssh-config", config), ("module", module)):
-        if given is not None and (not str(given) or LINUX not in engine_names(options.engine)):
+    needed = user_control.engine(module) if module else LINUX
+    for option, given, engine in (
+        ("kernel", kernel, LINUX),
+        ("ssh-config", config, LINUX),
+        ("module", module, needed),
+    ):
+        if given is not None and (not str(given) or engine not in engine_names(options.engine)):
             raise InputError(
-                f"--{option}: found {shown(str(given))} with --engine {options.engine}; expected --engine {LINUX}"
+                f"--{option}: found {shown(str(given))} with --engine {options.engine}; expected --engine {engine}"
             )
     check_ssh_config(config)
-    module_option = _module_option(module) if module else None
+    module_option = user_control.bring(module) if module else None
     checked = load().with_(settings(options.settings), "--set").on(kernel, str(config.absolute()) if config else None)
     return replace(checked, module=module_option)
 
@@ -182,15 +188,6 @@ def check_ssh_config(path: Path | None) -> None:
     """Raise `InputError` if there is no such file."""
     if path is not None and not path.is_file():
         raise InputError(f"--ssh-config: found no file {readable(path)}; expected an ssh configuration")
-
-
-def _module_option(path: Path) -> dict[str, str]:
-    """Register the file's algorithm, which scenarios may name from here on; return the plan's option."""
-    from ackclock.engines.linux.kernel import user_module
-
-    module = user_module.read(path)
-    user_module.bring(module)
-    return user_module.option(module)
 
 
 def supported_engines(planned: Sequence[Plan], options: Options) -> list[str]:
@@ -228,7 +225,7 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     for number, job in enumerate(made):  # a job may need the result of an earlier one
         engines.check_inputs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
     if options.module:
-        check_module([job.plan for job in made if job.engine == LINUX], options.module)
+        check_module([(job.plan, job.engine) for job in made], options.module)
     if options.perturb:
         from ackclock.experiments import phase_effects
 
@@ -246,8 +243,22 @@ def module_loaded(plan: Plan, *names: str) -> AbstractContextManager[None]:
     return user_module.loaded(plan)
 
 
-def check_module(plans: Sequence[Plan], file: Path) -> None:
-    """Compile the user's module, and check that some flow of these plans uses it. Raises `InputError`."""
+def check_module(planned: Iterable[tuple[Plan, str]], file: Path) -> None:
+    """Check that some flow of the plans of the file's engine uses the user's module; compile one for a kernel.
+
+    Raises `InputError`.
+    """
+    engine = user_control.engine(file)
+    plans = [plan for plan, name in planned if name == engine]
+    if engine == LINUX:
+        _check_kernel_module(plans, file)
+    name = next((plan.options[engine]["module"]["name"] for plan in plans), file.stem)
+    groups = [group for plan in plans for group in plan.groups]
+    if not any(group.congestion and group.congestion.kind == name for group in groups):
+        raise InputError(f"--module: {readable(file)}: found no flows with congestion = {shown(name)}; expected some")
+
+
+def _check_kernel_module(plans: Sequence[Plan], file: Path) -> None:
     from ackclock.engines import linux
     from ackclock.engines.linux.kernel import user_module
 
@@ -257,11 +268,6 @@ def check_module(plans: Sequence[Plan], file: Path) -> None:
     if module.is_bpf and len({tuple(sorted(user_module.values(plan, module).items())) for plan in plans}) > 1:
         raise InputError(
             f"--module: {readable(file)}: found points that give it different parameters; expected one set"
-        )
-    groups = [group for plan in plans for group in plan.groups]
-    if not any(group.congestion and group.congestion.kind == module.name for group in groups):
-        raise InputError(
-            f"--module: {readable(file)}: found no flows with congestion = {shown(module.name)}; expected some"
         )
 
 

@@ -122,8 +122,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         run_jobs.preflight([made[0].loaded.point(0).plan], [job.spec.engine for job in made])
         return
     if chosen.module:
-        linux_jobs = [job for job in made if job.spec.engine == run_jobs.LINUX]
-        run_jobs.check_module([plan for job in linux_jobs for plan in job.checked_plans()], chosen.module)
+        planned = ((plan, job.spec.engine) for job in made for plan in job.checked_plans())
+        run_jobs.check_module(planned, chosen.module)
     for job in made:
         _perform(
             replace(job, restart=restart, target=target),

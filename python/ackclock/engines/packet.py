@@ -28,15 +28,24 @@ MAX_TAKINGS = 100
 ROWS_PER_TAKING = 50_000
 
 
+#: Features and algorithms of this build.
+_COMPILED = (
+    features.ALL
+    | {features.congestion(name) for name in _core.CONGESTION_CONTROLS}
+    | {features.queue(name) for name in _core.QUEUE_DISCIPLINES}
+)
+
+
 class PacketEngine(Engine):
     """A discrete-event simulator of complete TCP connections."""
 
     name = "packet"
-    supported_features = (
-        features.ALL
-        | {features.congestion(name) for name in _core.CONGESTION_CONTROLS}
-        | {features.queue(name) for name in _core.QUEUE_DISCIPLINES}
-    )
+
+    @property
+    def supported_features(self) -> frozenset[str]:
+        """All features, what is compiled in, and algorithms in Python."""
+        names = algorithms.in_python()
+        return _COMPILED | {features.congestion(name) for name in names} if names else _COMPILED
 
     def unsupported(self, plan: Plan) -> list[Unsupported]:
         """Algorithms that the simulator has not; of one with a spec, why its code is not there."""
@@ -53,6 +62,10 @@ class PacketEngine(Engine):
             raise UnsupportedError(reasons)
         spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
+            if names := _prototypes(plan):
+                from ackclock.algorithms import prototype
+
+                stack.enter_context(prototype.reported(names))
             captures = [stack.enter_context(_Capture(path)) for path in around.capture_files(plan, seed)]
             simulation = _set_up(plan, seed)
             for share, taking in _advance(simulation, plan):
@@ -61,6 +74,12 @@ class PacketEngine(Engine):
                 around.progress(share)
             _finish(simulation, spool, plan, captures)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
+
+
+def _prototypes(plan: Plan) -> list[str]:
+    """The names of a plan's algorithms that are written in Python."""
+    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    return sorted(kinds.intersection(algorithms.in_python()))
 
 
 def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:

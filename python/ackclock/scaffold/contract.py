@@ -59,13 +59,14 @@ def congestion_clauses(name: str) -> Iterator[Clause]:
     spec = algorithms.spec("congestion", name)
     if missing := code.missing(spec):
         raise InputError(missing)
-    if name not in _core.CONGESTION_CONTROLS:
+    if name not in (*_core.CONGESTION_CONTROLS, *algorithms.in_python()):
         raise InputError(f"NAME: found {shown(name)}, which only real kernels have; expected one of the packet engine")
     accept = partial(_core.check_congestion, name)
     text = SCENARIO.format(queue='{ discipline = "pfifo", limit = "1bdp" }', congestion=name)
+    complete = {"the spec is complete, its defaults within their ranges": partial(spec_errors, spec)}
     return _checked(
         {
-            "the spec is complete, its defaults within their ranges": partial(spec_errors, spec),
+            **({} if spec.in_python else complete),
             "the code takes the spec's parameters and no others": partial(
                 _parameter_errors, accept, partial(_parameter_sets, spec)
             ),
@@ -183,8 +184,21 @@ def _rejection(accept: Accept, values: Mapping[str, Any]) -> str:
 
 def _window_errors(spec: AlgorithmSpec) -> Iterator[str]:
     for variant, values in _parameter_sets(spec):
-        if error := _core.check_contract(spec.name, json.dumps(values), HISTORIES):
+        error = _contract_error(spec, values)
+        if error:
             yield f"{variant}: {error}" if variant else error
+
+
+def _contract_error(spec: AlgorithmSpec, values: Mapping[str, Any]) -> str | None:
+    if not spec.in_python:
+        return _core.check_contract(spec.name, json.dumps(values), HISTORIES)
+    from ackclock.algorithms import prototype
+
+    try:
+        with prototype.reported([spec.name]):
+            return _core.check_contract(spec.name, json.dumps(values), HISTORIES)
+    except InputError as error:
+        return str(error)
 
 
 def _plan(text: str) -> Plan:

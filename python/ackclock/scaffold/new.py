@@ -105,22 +105,42 @@ def find_checkout(given: Path | None) -> Path:
     )
 
 
-def render(family: Family, checkout: Path, name: str) -> tuple[File, ...]:
-    """Return the files that a new algorithm needs; nothing is written yet.
+def render(family: Family, checkout: Path, name: str, texts: Mapping[str, str] | None = None) -> tuple[File, ...]:
+    """Return the files that a new algorithm needs; nothing is written yet. `texts` replace templates.
 
     Raises `InputError` for a name that is invalid or taken, and for a list in another form.
     """
     _check_name(name)
-    values = {"name": name, "title": name.replace("_", " ").title(), "type": name.replace("_", " ").title()}
-    values["type"] = values["type"].replace(" ", "")
+    values = {"name": name, "title": name.replace("_", " ").title()}
     files = []
     for template, path in family.templates.items():
-        text = (TEMPLATES / template).read_text(encoding="utf-8")
-        file = File(Path(Template(path).substitute(values)), Template(text).substitute(values))
+        text = (texts or {}).get(template) or _filled(template, values)
+        file = File(Path(Template(path).substitute(values)), text)
         if (checkout / file.path).exists():
             raise InputError(f"{shown(name)}: found {file.path}; expected a name that is not taken")
         files.append(file)
     return (*files, File(family.list_file, _extended_list(family, checkout, name), added=f"    {name},\n"))
+
+
+def render_prototype(checkout: Path, path: Path) -> tuple[File, ...]:
+    """Return the files of a congestion control algorithm that begin with its prototype in Python.
+
+    Raises `InputError` as `render`, and for a file without a prototype.
+    """
+    from ackclock.algorithms import prototype
+    from ackclock.scaffold import from_python
+
+    name, _ = prototype.load(path)
+    algorithm, spec = prototype.algorithm(name), algorithms.spec("congestion", name)
+    texts = {
+        "control.rs": _filled("prototype.rs", from_python.rust_values(spec, algorithm, path.name)),
+        "control.toml": from_python.spec_text(spec, path.name),
+    }
+    return render(CONTROL, checkout, name, texts)
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(values)
 
 
 def write(checkout: Path, files: tuple[File, ...]) -> None:
@@ -146,7 +166,7 @@ def _check_name(name: str) -> None:
             f"NAME: found {shown(name)}; expected up to 15 of a–z, 0–9 and _, a letter first and no keyword of Rust, "
             "such as my_reno"
         )
-    if specs := algorithms.find(name):
+    if specs := [spec for spec in algorithms.find(name) if not spec.in_python]:
         raise InputError(f"NAME: found {shown(name)}, which is {specs[0].title}; expected a name that is not taken")
 
 

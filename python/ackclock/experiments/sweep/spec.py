@@ -92,9 +92,9 @@ class SweepSpec:
     def scenario(self) -> Loaded:
         """The scenario with what stands in place of its own, in a process that knows the order alone."""
         if self.module is not None:
-            from ackclock.engines.linux.kernel import user_module
+            from ackclock.experiments import user_control
 
-            user_module.bring(user_module.Module(**self.module))
+            user_control.restore(self.module)
         loaded = planning.loads(self.text, self.name).only(self.where).on(self.kernel, self.ssh_config)
         return replace(loaded, module=self.module)
 

@@ -25,7 +25,7 @@ struct Parameters {
 
 /// A FIFO with a marking threshold.
 #[derive(Debug)]
-struct $type {
+struct ThresholdFifo {
     parameters: Parameters,
     packets: Fifo,
 }
@@ -40,13 +40,13 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
         parameters.limit_packets > 0,
         "limit_packets must be at least 1",
     )?;
-    Ok(Queue::other($type {
+    Ok(Queue::other(ThresholdFifo {
         parameters,
         packets: Fifo::default(),
     }))
 }
 
-impl Discipline for $type {
+impl Discipline for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, _now: Time, drops: &mut Drops) {
         let queued = self.packets.len();
         if queued >= self.parameters.limit_packets as usize {

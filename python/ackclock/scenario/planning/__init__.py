@@ -69,7 +69,7 @@ class Loaded:
     """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
 
     `kernel` replaces the scenario's `[linux] kernel` in every plan; `ssh_config` is the file by which ssh
-    reaches the hosts of a testbed, instead of the user's own; `module` is a congestion control for the kernel.
+    reaches the hosts of a testbed, instead of the user's own; `module` is the user's congestion control.
     """
 
     scenario: Scenario | None
@@ -199,7 +199,8 @@ class Loaded:
         if self.kernel is not None:
             options["linux"] = {**options["linux"], "kernel": self.kernel}
         if self.module is not None:
-            options["linux"] = {**options["linux"], "module": dict(self.module)}
+            engine = "packet" if self.module["file"].endswith(".py") else "linux"
+            options[engine] = {**options.get(engine, {}), "module": dict(self.module)}
         if self.ssh_config is not None and TESTBED in options:
             options[TESTBED] = {**options[TESTBED], "ssh_config": self.ssh_config}
         return plan if options == plan.options else replace(plan, options=options)

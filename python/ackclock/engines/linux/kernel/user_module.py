@@ -67,7 +67,7 @@ class Module:
 def read(path: Path) -> Module:
     """Read a module's file. Raises `InputError` for one that cannot be read, or whose name does not end in `.c`."""
     if not path.name.endswith(C):
-        raise InputError(f"--module: found {readable(path)}; expected a file that ends in .c or .bpf.c")
+        raise InputError(f"--module: found {readable(path)}; expected a file that ends in .c, .bpf.c or .py")
     texts = sources(path)
     found = NAMED.search(texts[path.name])
     name = found[1] if found else path.name.removesuffix(BPF if path.name.endswith(BPF) else C)

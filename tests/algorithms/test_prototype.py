@@ -1,0 +1,197 @@
+"""Congestion control algorithms in Python: the same results as in Rust, and their mistakes as one line."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ackclock as ac
+from ackclock import InputError
+from ackclock.algorithms import prototype
+
+SCENARIO = """
+duration = "20s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = {{ discipline = "pfifo", limit = "{limit}" }}
+loss = {{ probability = {loss} }}
+[[flows]]
+count = 2
+congestion = "{congestion}"
+"""
+
+
+@ac.congestion_control
+class PythonReno:
+    """Reno as in `crates/ackclock-congestion/src/reno.rs`: whole segments and Linux's credit."""
+
+    def __init__(self, initial_window: float) -> None:
+        self.cwnd, self.ssthresh = initial_window, float("inf")
+        self.credit = 0
+        self.recovering = False
+
+    def on_ack(self, ack: Any) -> None:
+        self.recovering = ack.recovering
+        if not ack.may_grow:
+            return
+        left = ack.newly_acked
+        if self.cwnd < self.ssthresh:
+            reached = min(self.cwnd + left, self.ssthresh)
+            left -= reached - self.cwnd
+            self.cwnd = reached
+        if left:
+            if self.credit >= self.cwnd:
+                self.credit, self.cwnd = 0, self.cwnd + 1
+            self.credit += left
+            if self.credit >= self.cwnd:
+                self.credit, self.cwnd = self.credit % self.cwnd, self.cwnd + self.credit // self.cwnd
+
+    def on_loss(self, loss: Any) -> None:
+        self.ssthresh = self.cwnd = max(self.cwnd // 2, 2)
+        self.credit, self.recovering = 0, True
+
+    def on_timeout(self, now_s: float, in_flight: int) -> None:
+        if not self.recovering:
+            self.ssthresh = max(self.cwnd // 2, 2)
+        self.cwnd, self.credit, self.recovering = 1, 0, False
+
+
+@pytest.mark.parametrize(("limit", "loss"), [("1bdp", 0.0), ("8p", 0.0), ("1bdp", 0.02), ("1bdp", 0.2)])
+def test_reno_in_python_is_reno(limit: str, loss: float) -> None:
+    rows = {
+        name: ac.run(SCENARIO.format(limit=limit, loss=loss, congestion=name), seeds=[1])
+        for name in ("reno", "python_reno")
+    }
+    for table in ("flow_samples", "queue_samples", "events"):
+        assert getattr(rows["python_reno"], table).equals(getattr(rows["reno"], table)), table
+
+
+def test_parameters_are_a_scenarios() -> None:
+    @ac.congestion_control(name="a_share")
+    class _Share(PythonReno):
+        def __init__(self, initial_window: float, *, kept: float = 0.5, whole: bool = True) -> None:
+            super().__init__(initial_window)
+            self.kept = kept
+
+        def on_loss(self, loss: Any) -> None:
+            self.ssthresh = self.cwnd = max(2, int(self.cwnd * self.kept))
+
+    def mean_queue_p(kept: str) -> float:
+        text = SCENARIO.format(limit="1bdp", loss=0.0, congestion="X")
+        text = text.replace('"X"', f'{{ kind = "a_share"{kept} }}')
+        return float(ac.run(text, seeds=[1]).queue_samples["backlog_p"].mean())
+
+    assert mean_queue_p(", kept = 0.9") > mean_queue_p(", kept = 0.5") == mean_queue_p("")
+    with pytest.raises(ac.ScenarioError, match="kept"):
+        mean_queue_p(', kept = "half"')
+
+
+def _written(tmp_path: Path, body: str, head: str = "class Mine:") -> Path:
+    path = tmp_path / "mine.py"
+    text = f"import ackclock as ac\n\n@ac.congestion_control\n{head}\n{textwrap.indent(textwrap.dedent(body), '    ')}"
+    path.write_text(text)
+    return path
+
+
+WORKING = """
+def __init__(self, initial_window):
+    self.cwnd, self.ssthresh = initial_window, float("inf")
+
+def on_ack(self, ack):
+    pass
+
+def on_loss(self, loss):
+    self.ssthresh = self.cwnd = {after_loss}
+
+def on_timeout(self, now_s, in_flight):
+    self.cwnd = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("after_loss", "message"),
+    [
+        ("1 / 0", r"mine\.py:13: in on_loss: ZeroDivisionError: division by zero"),
+        ("0", r"mine\.py: ValueError: cwnd after on_loss: found 0; expected 1 segment or more"),
+        ("float('nan')", r"mine\.py: ValueError: cwnd after on_loss: found NaN; expected 1 segment or more"),
+        ("'ten'", r"mine\.py: TypeError: cwnd after on_loss: found 'ten'; expected a number"),
+    ],
+)
+def test_a_mistake_in_a_run_is_one_line(tmp_path: Path, after_loss: str, message: str) -> None:
+    path = _written(tmp_path, WORKING.replace("{after_loss}", after_loss))
+    assert prototype.load(path)[0] == "mine"
+    with pytest.raises(InputError, match=message) as caught:
+        ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="mine"), seeds=[1])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("class Cubic:", 'found "cubic", which is CUBIC; expected a name that is not taken'),
+        ("class ANameThatIsTooLong:", "expected up to 15"),
+        ("class Mine:\n    x = undefined", r"mine\.py:5: in Mine: NameError"),
+        ("class Mine(", r"mine\.py:4: '\(' was never closed"),
+    ],
+)
+def test_a_file_that_has_no_algorithm(tmp_path: Path, head: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        prototype.load(_written(tmp_path, WORKING, head))
+
+
+def test_methods_and_parameters_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found no method on_loss; expected on_ack, on_loss, on_timeout"):
+        prototype.load(_written(tmp_path, "def on_ack(self, ack): ..."))
+    with pytest.raises(InputError, match="beta: found no default; expected a bool, int or float"):
+        prototype.load(_written(tmp_path, WORKING.replace("initial_window)", "initial_window, *, beta)", 1)))
+    with pytest.raises(InputError, match="found none; expected one class"):
+        (tmp_path / "mine.py").write_text("x = 3")
+        prototype.load(tmp_path / "mine.py")
+
+
+def test_connections_have_objects_of_their_own() -> None:
+    @ac.congestion_control(name="own_list")
+    class _Listing(PythonReno):
+        def __init__(self, initial_window: float) -> None:
+            super().__init__(initial_window)
+            self.seen: list[int] = []
+
+        def on_ack(self, ack: Any) -> None:
+            assert not self.seen or self.seen[-1] <= ack.delivered, "ACKs of another connection"
+            self.seen.append(ack.delivered)
+            super().on_ack(ack)
+
+    data = ac.run(SCENARIO.format(limit="1bdp", loss=0.0, congestion="own_list"), seeds=[1, 2], jobs=2)
+    assert data.flows["delivered_bytes"].min() > 0
+
+
+def test_events_reach_the_optional_methods() -> None:
+    called: dict[str, int] = {}
+
+    @ac.congestion_control(name="all_methods", ecn="dctcp")
+    class _All(PythonReno):
+        def _count(self, name: str) -> None:
+            called[name] = called.get(name, 0) + 1
+
+        def on_established(self, now_s: float, srtt_s: float, mss_bytes: int, seed: int) -> None:
+            assert mss_bytes == 1448
+            self._count("on_established")
+
+        def on_ecn_feedback(self, delivered: int, marked: int) -> None:
+            assert marked <= delivered
+            self._count("on_ecn_feedback")
+
+        def on_recovered(self, now_s: float, rtt_s: float | None) -> None:
+            self._count("on_recovered")
+
+    text = SCENARIO.format(limit="1bdp", loss=0.01, congestion="all_methods")
+    text = text.replace('discipline = "pfifo", limit = "1bdp"', 'discipline = "codel", ecn = true')
+    ac.run(text, seeds=[1])
+    assert called["on_established"] == 2
+    assert called["on_ecn_feedback"] > 100
+    assert called["on_recovered"] > 2
