@@ -267,6 +267,13 @@ class Simulation:
             The simulated time reached, in seconds, and True if `until_s` or the end of the plan is reached.
         """
 
+    def control_variables(self, flow: int) -> tuple[str, dict[str, float]] | None:
+        """Return the state of a flow's CCA, and its variables by the names of its specification.
+
+        Volumes are in segments; names have units where there are any; true is 1. None for a flow that is not active,
+        and for a CCA that shows no variables.
+        """
+
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows recorded since the last call: table name → column name → values.
 

@@ -5,7 +5,7 @@
 //!
 //! Deviations: the sender reports losses per ACK, not per packet, so the newest segment that an ACK delivers
 //! stands for those that it reports lost, and ACKs with losses stand for discontiguous lost ranges in Startup
-//! (as in Linux's version 3); losses that a timer finds count at the timeout only. Recoveries are never undone.
+//! (as in Linux's version 3); losses that a timer finds count at the timeout only.
 //! Marks of ECN are ignored: the draft (section 3.7) names no response, but wants a sender that claims ECN to
 //! take them for congestion.
 //!
@@ -29,7 +29,9 @@ use super::bbr::path::min_rtt::ProbeRtt;
 use super::bbr::path::pacing::Pacing;
 use super::bbr::path::pipe::{SavedWindow, BATCHES, MIN_WINDOW};
 use super::bbr::path::{random, Path};
-use super::{Ack, Controller, Loss, Made, Opening, RecoveryPolicy, Restart};
+use super::{
+    Ack, Controller, Loss, Made, Opening, PriorWindow, RecoveryPolicy, Restart, Variables,
+};
 
 mod bounds;
 mod control;
@@ -37,11 +39,14 @@ mod cycle;
 mod flights;
 mod parameters;
 mod startup;
+mod undo;
+mod variables;
 
 use bounds::{LongTerm, ShortTerm, Signals};
 use cycle::Cycle;
 use flights::{Flight, Flights};
 use parameters::Parameters;
+use undo::Undo;
 
 /// Cycles before the present one whose bandwidth counts (`MaxBwFilterLen` is this one and the last).
 const BANDWIDTH_CYCLES: u64 = 1;
@@ -105,6 +110,7 @@ struct Bbr3 {
     ssthresh: f64,
     pacing: Pacing,
     idle_restart: bool,
+    undo: Undo,
     random: Pcg64Mcg,
 }
 
@@ -140,6 +146,7 @@ impl Bbr3 {
             ssthresh: f64::INFINITY,
             pacing: Pacing::NONE,
             idle_restart: false,
+            undo: Undo::NONE,
             random: random(0),
         }
     }
@@ -294,10 +301,16 @@ impl Controller for Bbr3 {
 
     fn on_loss(&mut self, _loss: &Loss) {
         self.save_window();
+        self.save_state();
+    }
+
+    fn undo(&mut self, _before: &PriorWindow) {
+        self.restore_state();
     }
 
     fn on_timeout(&mut self, _now: Time, in_flight: u32) {
         self.save_window();
+        self.save_state();
         self.was_in_loss = true;
         self.flights.count_lost(in_flight);
         self.cwnd = 1;
@@ -340,6 +353,10 @@ impl Controller for Bbr3 {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing.rate()
+    }
+
+    fn variables(&self) -> Option<Variables> {
+        Some(self.named_variables())
     }
 }
 

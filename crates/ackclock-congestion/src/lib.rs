@@ -209,6 +209,15 @@ pub struct CubicState {
     pub min_rtt: Option<Time>,
 }
 
+/// The internal state of a controller by the names of its specification.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variables {
+    /// The state of its state machine.
+    pub state: &'static str,
+    /// The other variables.
+    pub values: Vec<(&'static str, f64)>,
+}
+
 /// The component that limits transmission during recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryPolicy {
@@ -276,6 +285,10 @@ pub trait Controller: Send + Sync + CloneBox {
     /// Return the internal state of CUBIC and its variants in congestion avoidance.
     fn cubic_state(&self, now: Time) -> Option<CubicState> {
         let _ = now;
+        None
+    }
+    /// Return the internal state, for the test cases of a specification; `None` where none has been needed.
+    fn variables(&self) -> Option<Variables> {
         None
     }
     /// Return the minimum number of segments in a TSO batch (Linux's `min_tso_segs`).

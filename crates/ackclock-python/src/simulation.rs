@@ -8,10 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ackclock_core::Time;
 use ackclock_plan::Plan;
+use ackclock_sim::sender::Sender;
 use ackclock_sim::Simulation as Engine;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 
 use crate::columns::tables;
 use crate::guard::guarded;
@@ -62,6 +63,22 @@ impl Simulation {
             let all = engine.advance_within(until, MAX_EVENTS);
             (engine.now().seconds(), all)
         })
+    }
+
+    /// Return the state of a flow's congestion control and its variables by the names of its specification; `None`
+    /// for a flow that is not active, and for an algorithm that shows none.
+    fn control_variables<'py>(
+        &self,
+        py: Python<'py>,
+        flow: u32,
+    ) -> PyResult<Option<(&'static str, Bound<'py, PyDict>)>> {
+        let found = self.with(py, |engine| {
+            let sender = engine.senders().find(|sender| sender.flow() == flow);
+            sender.and_then(Sender::control_variables)
+        })?;
+        found
+            .map(|one| Ok((one.state, one.values.into_py_dict(py)?)))
+            .transpose()
     }
 
     /// Take the rows recorded since the last call, and those of many transfers that are over.

@@ -59,7 +59,7 @@ use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
 use crate::rtt::{RttEstimator, TimedSegment};
 use crate::workload::Workload;
-use ackclock_congestion::{Controller, CubicState, Error, Prototype};
+use ackclock_congestion::{Controller, CubicState, Error, Prototype, Variables};
 
 use buffer::SendBuffer;
 use ecn::EcnState;
@@ -328,6 +328,16 @@ impl Sender {
     /// State of CUBIC or a variant in congestion avoidance; `None` for other algorithms.
     pub fn cubic(&self, now: Time) -> Option<CubicState> {
         self.controller.cubic_state(now)
+    }
+
+    /// Number of the flow.
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// Internal state of the controller, if it shows any.
+    pub fn control_variables(&self) -> Option<Variables> {
+        self.controller.variables()
     }
 
     /// Slow start threshold in segments.

@@ -17,7 +17,7 @@ impl Bbr3 {
         }
     }
 
-    fn cwnd_gain(&self) -> f64 {
+    pub(super) fn cwnd_gain(&self) -> f64 {
         match self.state {
             State::Up => self.parameters.up_cwnd_gain,
             State::ProbeRtt => self.parameters.probe_rtt_cwnd_gain,

@@ -55,7 +55,9 @@ impl Bbr3 {
             return;
         }
         match self.state {
-            State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.refill(ack),
+            State::Down | State::Cruise if self.is_time_to_probe(ack.now) => {
+                self.refill(ack.delivered);
+            }
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
             State::Refill if self.path.rounds.started => {
                 self.cycle.is_sample = true;
@@ -78,12 +80,12 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    fn refill(&mut self, ack: &Ack) {
+    pub(super) fn refill(&mut self, delivered: u64) {
         self.short_term = ShortTerm::NONE;
         self.long_term.refill();
         self.cycle.was_precautionary = false;
         self.cycle.feedback = ProbeFeedback::None;
-        self.path.rounds.restart(ack.delivered);
+        self.path.rounds.restart(delivered);
         self.state = State::Refill;
     }
 
@@ -174,7 +176,7 @@ impl Bbr3 {
                 let probing = self.state.is_probe_bw();
                 self.cycle.count += u64::from(probing && !sample.limited);
                 if probing && self.cycle.was_precautionary && !self.cycle.was_too_high {
-                    self.refill(ack);
+                    self.refill(ack.delivered);
                     return true;
                 }
             }
@@ -189,6 +191,9 @@ impl Bbr3 {
 
     /// `HandleLostPacket`, for the losses that an ACK reports.
     pub(super) fn on_reported_loss(&mut self, ack: &Ack, sample: &Sample) {
+        if !self.signals.lost {
+            self.save_state();
+        }
         self.signals.note_loss(ack.delivered);
         if !self.cycle.is_sample || !self.is_too_high(sample) {
             return;
@@ -202,6 +207,7 @@ impl Bbr3 {
             self.long_term.volume = volume.max(least);
         }
         if self.state == State::Up {
+            self.undo.state = Some(State::Up);
             self.go_down(ack.now, ack.delivered);
         }
     }

@@ -31,6 +31,7 @@ impl Bbr3 {
         let lossy = signals.round.started && signals.reports >= STARTUP_LOSSES;
         if lossy && ack.recovering && sample.flight.is_too_high(self.parameters.loss_threshold) {
             let delivered = signals.latest.volume;
+            self.undo.state = Some(State::Startup);
             self.full_reached = true;
             self.long_term.volume = self.volume(self.bandwidth(), 1.0).max(delivered);
         }

@@ -134,6 +134,81 @@ fn the_bound_is_min_beta_of_the_bdp() {
     assert!((path.bbr.long_term.volume - 70.0).abs() < 1e-9);
 }
 
+/// Section 5.5.11.2: the probe goes on, and the bounds of the episode are forgotten.
+#[test]
+fn a_spurious_loss_in_a_probe_leads_back_to_it() {
+    let mut path = probing();
+    path.bbr.on_loss(&LOSS);
+    path.round(160, 3);
+    assert_eq!(path.round(160, 8), State::Down);
+    let cwnd = path.bbr.cwnd();
+    path.bbr.undo(&PriorWindow {
+        cwnd,
+        ssthresh: f64::INFINITY,
+    });
+    assert_eq!(path.bbr.state, State::Refill);
+    assert!(path.bbr.long_term.volume.is_infinite());
+    assert_eq!(path.round(100, 0), State::Up);
+}
+
+#[test]
+fn a_spurious_loss_outside_a_probe_leaves_the_state_and_restores_the_bounds() {
+    let mut path = Path::new();
+    path.until(State::Cruise);
+    path.bbr.on_loss(&LOSS);
+    path.round(100, 1);
+    path.round(100, 0);
+    assert!(path.bbr.short_term.bandwidth.is_finite());
+    let cwnd = path.bbr.cwnd();
+    path.bbr.undo(&PriorWindow {
+        cwnd,
+        ssthresh: f64::INFINITY,
+    });
+    assert_eq!(path.bbr.state, State::Cruise);
+    assert!(path.bbr.short_term.bandwidth.is_infinite());
+    assert!(path.bbr.short_term.volume.is_infinite());
+}
+
+/// The draft's case "Skipping PROBE_RTT Due to Application-Limited Sending".
+#[test]
+fn a_restart_from_idle_skips_probe_rtt() {
+    let mut path = Path::new();
+    path.until(State::Cruise);
+    let idle_since = path.now;
+    path.now += Time::from_seconds(1001.0);
+    path.bbr.on_restart(&Restart {
+        now: path.now,
+        idle_since,
+        rto: RTT,
+        initial_window: 10,
+    });
+    assert!(path.bbr.idle_restart);
+    assert_ne!(path.round(100, 0), State::ProbeRtt);
+}
+
+/// The draft's case "Handling Application-Limited Sending During PROBE_REFILL".
+#[test]
+fn a_refill_that_the_application_limits_leaves_the_bandwidth() {
+    let mut path = Path::new();
+    path.until(State::Refill);
+    let before = path.bbr.path.bandwidth.get();
+    path.now += RTT;
+    let prior_delivered = path.delivered;
+    path.delivered += 10;
+    path.bbr.on_ack(&Ack {
+        rtt: Some(RTT),
+        srtt: RTT,
+        delivery_rate: Some(Rate::from_bytes_per_second(100.0 * f64::from(MSS))),
+        delivered: path.delivered,
+        prior_delivered,
+        application_limited: true,
+        window_limited: false,
+        ..ack(path.now, 10)
+    });
+    assert_eq!(path.bbr.path.bandwidth.get(), before);
+    assert_eq!(path.bbr.state, State::Up);
+}
+
 #[test]
 fn cruising_leaves_headroom_below_the_bound() {
     let mut path = probing();

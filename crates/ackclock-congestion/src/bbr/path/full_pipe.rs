@@ -18,6 +18,11 @@ pub struct FullPipe {
 }
 
 impl FullPipe {
+    /// Rounds without growth.
+    pub fn count(&self) -> u32 {
+        self.rounds
+    }
+
     /// A new search from a bandwidth.
     pub fn from(baseline: f64) -> FullPipe {
         FullPipe {
