@@ -117,6 +117,7 @@ LINUX = {
     "pacing": False,
     "tso_batching": True,
     "window_validation": True,
+    "byte_counting": True,
     "ecn": "off",
     "processing": {"kind": "uniform", "from_s": 0.0, "to_s": 20e-6},
 }
