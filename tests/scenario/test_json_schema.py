@@ -109,4 +109,4 @@ def test_sizes(text):
 def test_a_description_is_short():
     assert json_schema.first_clause('a list; or "a; b"') == "a list"
     assert json_schema.first_clause('a (b; c), "d; e"; f') == 'a (b; c), "d; e"'
-    assert json_schema.first_clause("word " * 40) == "word " * 14 + "…"
+    assert json_schema.first_clause("word " * 40) == "word " * 13 + "…"

@@ -95,11 +95,22 @@ WRONG = {
     "only a header": ("time_s,rate_bps\n", "found no line after line 1 of a.trace; expected a time and a rate"),
     "a word": ("time_s,rate_bps\n0,fast\n", 'found "fast" in line 2 of a.trace; expected a rate in bit/s'),
     "not a number": ("time_s,rate_bps\n0,nan\n", 'found "nan" in line 2 of a.trace; expected a rate in bit/s'),
-    "three numbers": ("time_s,rate_bps\n0,1,2\n", 'found "0,1,2" in line 2 of a.trace; expected two numbers'),
+    "three numbers": ("time_s,rate_bps\n0,1,2\n", 'found "0,1,2" in line 2 of a.trace; expected 2 numbers'),
     "a late beginning": ("time_s,rate_bps\n1,1e6\n", "found 1 s in line 2 of a.trace; expected 0 s"),
     "a time twice": ("time_s,rate_bps\n0,1\n0,2\n", 'found "0,2" in line 3 of a.trace, after 0; expected times'),
     "an end before the last": ("time_s,rate_bps\n0,1\n2,2\n1,\n", 'found "1," in line 4 of a.trace, after 2'),
     "no rate at all": ("time_s,rate_bps\n0,0\n1,0\n", "found a mean of 0 bit/s in a.trace; expected a rate above 0"),
+    "a column twice": ("time_s,rate_bps,rate_mbps\n0,1,1\n", 'found "time_s,rate_bps,rate_mbps" in line 1 of a.trace'),
+    "no time first": (
+        "rate_bps,time_s\n0,1\n",
+        'found "rate_bps,time_s" in line 1 of a.trace; expected "time_s,rate_bps"',
+    ),
+    "no rates": (
+        "time_s,delay_s\n0,1\n",
+        "found no column of rates in a.trace; expected a column rate_bps, or the rate",
+    ),
+    "a sure loss and more": ("time_s,rate_bps,loss\n0,1,1.5\n", 'found "1.5" in line 2 of a.trace; expected a loss'),
+    "picoseconds": ("time_s,rate_bps\n0,1e6\n1e-12,\n", "found a period of 1e-12 s in a.trace; expected 0.001 s or"),
     "bytes": (b"\xff\xfe\x00\x01'''\n", "in line 1 of a.trace; expected a whole number of milliseconds"),
 }
 
@@ -148,6 +159,43 @@ def test_another_trace_leaves_the_scenario_as_it_was(tmp_path):
 def test_a_rate_that_follows_a_trace_does_not_change_besides(tmp_path):
     text = TEXT + '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1Mbit"\n'
     assert "network.changes[0].rate: found 1e+06 bit/s; expected no rate" in problem(written(tmp_path, RATES, text))
+
+
+LEO = "time_ms,rate_mbps,delay_ms,loss\n0,8,20,0\n1000,4,35,0.01\n1500,4,35,0.02\n2000,,,\n"
+
+
+def test_a_trace_of_delay_and_loss_changes_the_link(tmp_path):
+    """Over 4 s in two turns; what stays as it was is no change."""
+    plan = planning.load(written(tmp_path, LEO)).plan()
+    link = plan.bottleneck_link
+    assert link.trace.course == {"kind": "rates", "at_s": [0.0, 1.0, 1.5], "rate_bps": [8e6, 4e6, 4e6]}
+    found = [(change.at_s, change.delay_s, change.loss["probability"]) for change in plan.changes]
+    turn = [(0.0, 0.02, 0.0), (1.0, 0.035, 0.01), (1.5, 0.035, 0.02)]
+    assert found == turn + [(at_s + 2, delay_s, loss) for at_s, delay_s, loss in turn]
+
+
+def test_a_trace_without_rates_has_the_scenario_s(tmp_path):
+    text = changed(TEXT, ('trace = "a.trace" }', 'trace = "a.trace", rate = "3Mbit" }'))
+    plan = planning.load(written(tmp_path, "time_s,delay_s\n0,0.01\n3,0.02\n6,\n", text)).plan()
+    assert plan.bottleneck_link.trace.course == {"kind": "rates", "at_s": [0.0], "rate_bps": [3e6]}
+    assert [(change.at_s, change.delay_s, change.loss) for change in plan.changes] == [
+        (0.0, 0.01, None),
+        (3.0, 0.02, None),
+    ]
+    assert "found a rate beside a.trace, which has one" in problem(written(tmp_path, RATES, text))
+
+
+@pytest.mark.parametrize(("key", "what"), [('delay = "1ms"', "no delay"), ("loss = { every = 9 }", "none")])
+def test_what_follows_a_trace_does_not_change_besides(tmp_path, key, what):
+    text = f'{TEXT}[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{key}\n'
+    assert f"expected {what}: this link's follows a trace" in problem(written(tmp_path, LEO, text))
+
+
+def test_a_trace_with_too_many_changes_is_rejected(tmp_path):
+    text = changed(TEXT, ('duration = "4s"', 'duration = "1h"'))
+    steps = "".join(f"{at_ms},1,{at_ms % 2}\n" for at_ms in range(100))
+    line = problem(written(tmp_path, f"time_ms,rate_mbps,delay_ms\n{steps}", text))
+    assert "duration: found traces with more than 200000 changes; expected a shorter duration" in line
 
 
 TRACES = Path(__file__).parents[2] / "scenarios" / "traces"

@@ -8,7 +8,7 @@ use crate::flows::DatagramPlan;
 use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
 use crate::plan::Plan;
 use crate::record::Vantage;
-use crate::tcp::TcpPlan;
+use crate::tcp::{Misbehaviour, TcpPlan};
 use crate::trace::TracePlan;
 use crate::traffic::{PopulationPlan, TrafficPlan};
 
@@ -16,6 +16,8 @@ use crate::traffic::{PopulationPlan, TrafficPlan};
 const LARGEST_PACKET_BYTES: u64 = 65_535;
 /// Largest size of the options of a TCP header, bytes.
 const MAX_OPTION_BYTES: u64 = 40;
+/// Most ACKs of a segment: a packet has three bits for the part of one.
+const MAX_ACK_DIVISION: u64 = 8;
 /// Largest number of hops of a path.
 const MAX_HOPS: u64 = 255;
 
@@ -42,10 +44,12 @@ impl Plan {
         }
         for group in &self.groups {
             check_reader(group.slow_reader)?;
+            check_misbehaviour(group.misbehaviour)?;
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
             check_reader(flow.slow_reader)?;
+            check_misbehaviour(flow.misbehaviour)?;
             flow.tcp.check_request(flow.request_bytes)?;
             check_max("priority", u64::from(flow.priority), 15)?;
             self.check_endpoints("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
@@ -249,9 +253,23 @@ fn check_reader(reader: Option<SlowReader>) -> Result<(), Error> {
     fault.map_or(Ok(()), |subject| Err(Error::NotPositive(subject)))
 }
 
+fn check_misbehaviour(misbehaviour: Option<Misbehaviour>) -> Result<(), Error> {
+    let Some(misbehaviour) = misbehaviour else {
+        return Ok(());
+    };
+    let division = misbehaviour.ack_division;
+    positive("misbehaviour.ack_division", division > 0)?;
+    check_max(
+        "misbehaviour.ack_division",
+        u64::from(division),
+        MAX_ACK_DIVISION,
+    )
+}
+
 fn check_loss(loss: LossPlan) -> Result<(), Error> {
     match loss {
         LossPlan::Every { packets } => positive("loss.packets", packets > 0),
+        LossPlan::ByKind { ack_thinning, .. } => positive("loss.ack_thinning", ack_thinning > 0),
         _ => Ok(()),
     }
 }

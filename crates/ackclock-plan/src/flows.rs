@@ -7,7 +7,7 @@ use ackclock_traffic::{DatagramSource, SlowReader};
 use serde::Deserialize;
 
 use crate::network::{EndsPlan, PathPlan};
-use crate::tcp::{CongestionPlan, TcpPlan};
+use crate::tcp::{CongestionPlan, Misbehaviour, TcpPlan};
 
 /// One TCP connection that carries data one way.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct FlowPlan {
     pub application_rate: Option<Rate>,
     /// The application at the receiver; `null`: it reads at once.
     pub slow_reader: Option<SlowReader>,
+    /// Misbehaviour of the receiver; `null`: none.
+    pub misbehaviour: Option<Misbehaviour>,
     /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.
     pub priority: u8,
     /// The congestion control.

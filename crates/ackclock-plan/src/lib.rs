@@ -19,14 +19,14 @@ pub use ackclock_traffic::DatagramSource;
 pub use error::Error;
 pub use flows::{DatagramPlan, FlowPlan};
 pub use network::{
-    ChangePlan, Distribution, EndsPlan, HopPlan, ImpairmentPlan, JitterPlan, LinkPlan, LossPlan,
-    NodePlan, PathPairPlan, PathPlan, QueuePlan, Routing,
+    ChangePlan, Distribution, EcnRewrite, EndsPlan, HopPlan, ImpairmentPlan, JitterPlan, LinkPlan,
+    LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan, Routing, Tunnel,
 };
 pub use plan::Plan;
 pub use record::{PcapPlan, RecordPlan, Vantage};
 pub use tcp::{
-    CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Reduction, RttSampling, TcpPlan,
-    TIMESTAMPS_BYTES,
+    CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Misbehaviour, Reduction,
+    RttSampling, TcpPlan, TIMESTAMPS_BYTES,
 };
 pub use trace::{CoursePlan, TracePlan};
 pub use traffic::{PopulationPlan, TrafficPlan};

@@ -97,12 +97,16 @@ pub enum LossPlan {
         /// Probability of loss in the good state.
         in_good: f64,
     },
-    /// `Bernoulli` with a separate probability for SYNs and SYN/ACKs.
-    WithSyn {
+    /// `Bernoulli` with separate probabilities for SYNs and ACKs, and thinned ACKs.
+    ByKind {
         /// Probability of each data packet, in [0, 1].
         probability: f64,
         /// Probability of each SYN or SYN/ACK, in [0, 1].
         syn: f64,
+        /// Probability of each ACK without data, in [0, 1].
+        ack: f64,
+        /// Number of successive ACKs of a flow of which only the last is forwarded, ≥ 1.
+        ack_thinning: u64,
     },
 }
 
@@ -210,6 +214,40 @@ pub struct ImpairmentPlan {
     pub duplicate: f64,
     /// Chance of a packet to be corrupted: its destination discards it for its checksum.
     pub corrupt: f64,
+    /// Rewriting of the ECN field of the outermost IP header; `null`: none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub ecn: Option<EcnRewrite>,
+    /// The IP-in-IP tunnel that the packets take over this link; `null`: none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub tunnel: Option<Tunnel>,
+}
+
+/// A node that rewrites the ECN field (RFC 3168 section 18 lists what such changes do).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnRewrite {
+    /// Every codepoint becomes Not-ECT.
+    Bleach,
+    /// ECT(1) becomes ECT(0).
+    #[serde(rename = "ect1_to_ect0")]
+    Ect1ToEct0,
+    /// CE becomes ECT(0).
+    #[serde(rename = "ce_to_ect0")]
+    CeToEct0,
+}
+
+/// ECN of an IP-in-IP tunnel: the outer header at the ingress, and the inner one at the egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tunnel {
+    /// Normal mode of RFC 6040: the field is copied, and combined by its figure 4.
+    Rfc6040,
+    /// Compatibility mode of RFC 6040 section 4.3: the outer header is Not-ECT.
+    Compatibility,
+    /// Full functionality of RFC 3168 section 9.1.1: CE is ECT(0) in the outer header, and CE is copied back to ECT.
+    Rfc3168,
+    /// A tunnel of before ECN (RFC 2003): the field is copied, and the outer one is discarded: marks are lost.
+    CeLost,
 }
 
 impl ImpairmentPlan {
@@ -219,6 +257,8 @@ impl ImpairmentPlan {
         reorder: 0.0,
         duplicate: 0.0,
         corrupt: 0.0,
+        ecn: None,
+        tunnel: None,
     };
 }
 

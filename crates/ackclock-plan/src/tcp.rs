@@ -19,6 +19,25 @@ pub struct GroupPlan {
     /// The application at the receivers; `null`: it reads at once.
     #[serde(deserialize_with = "Option::deserialize")]
     pub slow_reader: Option<SlowReader>,
+    /// Misbehaviour of the receivers; `null`: none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub misbehaviour: Option<Misbehaviour>,
+}
+
+/// A misbehaving receiver (S. Savage et al.: TCP congestion control with a misbehaving receiver, CCR 29(5), 1999).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Misbehaviour {
+    /// ACKs for each of its ACKs that advances; 1: no division.
+    pub ack_division: u32,
+    /// Duplicates of each of its ACKs.
+    pub duplicate_acks: u32,
+    /// Segments that it acknowledges before they arrive.
+    pub optimistic_acks: u32,
+    /// True if it acknowledges what is lost.
+    pub conceals_losses: bool,
+    /// True if it reports no ECN mark.
+    pub conceals_marks: bool,
 }
 
 /// A congestion control and its complete parameters.
@@ -101,6 +120,8 @@ pub struct TcpPlan {
     pub tso_batching: bool,
     /// True if the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
+    /// True if the window grows by what is acknowledged (RFC 3465), and not by a segment for each ACK that advances.
+    pub byte_counting: bool,
     /// Explicit congestion notification, at both ends.
     pub ecn: EcnMode,
     /// Processing delay of each host, from a packet's arrival to TCP; `null`: none.

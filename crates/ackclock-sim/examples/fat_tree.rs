@@ -153,6 +153,7 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
             "congestion": congestion,
             "tcp": tcp(options.text("delayed_ack")),
             "slow_reader": null,
+            "misbehaviour": null,
         }],
         "flows": flows,
             "traffic": [],

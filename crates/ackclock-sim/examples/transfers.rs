@@ -92,6 +92,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "congestion": { "kind": "reno", "parameters": {} },
             "tcp": tcp("on"),
             "slow_reader": null,
+            "misbehaviour": null,
         }],
         "flows": [],
         "traffic": [{

@@ -4,6 +4,7 @@
 
 mod changes;
 mod counters;
+pub mod ecn_field;
 mod loss;
 mod opportunities;
 mod propagation;
@@ -12,9 +13,9 @@ mod shaper;
 mod transmit;
 
 use ackclock_core::{Rate, Time};
-use ackclock_plan::LinkPlan;
+use ackclock_plan::{LinkPlan, Tunnel};
 
-use crate::packet::Packet;
+use crate::packet::{Flags, Packet};
 use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
@@ -79,8 +80,8 @@ pub struct Link {
     is_lazy: bool,
     /// True if each departure must be an event, for the log or a capture.
     is_traced: bool,
-    /// True if a packet may be lost before the queue.
-    may_lose: bool,
+    /// True if a packet may be lost before the queue, or enters a tunnel.
+    has_entrance: bool,
     down: bool,
     has_drops: bool,
     /// Propagation delay behind the transmitter.
@@ -101,6 +102,7 @@ pub struct Link {
     /// Rate over time, if it follows a trace.
     rates: Option<Box<Rates>>,
     loss: Option<Box<RandomLoss>>,
+    tunnel: Option<Tunnel>,
     /// Seed of its random numbers.
     seed: u64,
 }
@@ -130,7 +132,7 @@ impl Link {
             can_bypass: false,
             is_lazy: false,
             is_traced: false,
-            may_lose: false,
+            has_entrance: false,
             down: false,
             has_drops: false,
             propagation: Propagation::new(plan),
@@ -145,6 +147,7 @@ impl Link {
             shaper: Shaper::of(plan).map(Box::new),
             rates: plan.trace.as_ref().and_then(Rates::of).map(Box::new),
             loss: plan.loss.map(|loss| Box::new(RandomLoss::new(loss, seed))),
+            tunnel: plan.medium.and_then(|medium| medium.tunnel),
             seed,
             drop_log: DropLog::default(),
         };
@@ -160,8 +163,8 @@ impl Link {
     pub fn offer<const PROPAGATES: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
         debug_assert_eq!(PROPAGATES, self.propagation.exists);
         self.counters.arrived += 1;
-        if self.may_lose && self.draw_loss(packet.for_record()) {
-            return None;
+        if self.has_entrance {
+            packet.flags = self.enter(packet.for_record())?;
         }
         packet.wire_bytes += self.frame_overhead;
         self.count_enqueued(packet.wire_bytes, now);
@@ -170,13 +173,18 @@ impl Link {
         Some(self.poll::<PROPAGATES>(now))
     }
 
-    /// Draw whether a packet is lost before the queue, and count it.
+    /// Flags with which a packet enters the queue; `None` if it is lost before, which is counted.
     #[cold]
-    fn draw_loss(&mut self, packet: Packet) -> bool {
+    fn enter(&mut self, packet: Packet) -> Option<Flags> {
         let loss = self.loss.as_mut();
-        let is_lost = self.down || loss.is_some_and(|loss| loss.draw_drop(&packet));
-        self.counters.lost += u64::from(is_lost);
-        is_lost
+        if self.down || loss.is_some_and(|loss| loss.draw_drop(&packet)) {
+            self.counters.lost += 1;
+            return None;
+        }
+        let tunnel = self.tunnel;
+        Some(tunnel.map_or(packet.flags, |tunnel| {
+            ecn_field::encapsulate(tunnel, packet.flags)
+        }))
     }
 
     /// Handle the end of a transmission on a link without propagation delay, or a poll that was due; the next packet

@@ -95,6 +95,17 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// The codepoint of the two lowest bits.
+    #[inline(always)]
+    fn of_bits(bits: u16) -> Ecn {
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect0,
+            2 => Ecn::Ect1,
+            _ => Ecn::Ce,
+        }
+    }
+
     /// ECN bits of SYNs and ACKs without data. RFC 3168 sections 6.1.1 and 6.1.4 forbid ECT; transports with accurate
     /// feedback may have such packets marked instead of dropped, as Linux does with DCTCP.
     #[inline]
@@ -108,7 +119,7 @@ impl Ecn {
 }
 
 /// Flags of a packet: its ECN bits, the echo of ECN marks, retransmitted (or, of an ACK, DSACK), a larger
-/// receive buffer, and corrupted in transit.
+/// receive buffer, corrupted in transit, the ECN bits below a tunnel's header, and the part of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
@@ -125,6 +136,10 @@ impl Flags {
     /// Larger receive buffer, in an ACK.
     const OPENED: u16 = 1 << 9;
     const CORRUPTED: u16 = 1 << 10;
+    const INNER_SHIFT: u32 = 11;
+    const PART_SHIFT: u32 = 13;
+    /// Parts of a segment that an ACK can tell apart.
+    pub const PARTS: u32 = 8;
 
     /// Flags of a packet with these ECN bits.
     #[inline(always)]
@@ -175,12 +190,31 @@ impl Flags {
     /// The ECN bits.
     #[inline(always)]
     pub fn ecn(self) -> Ecn {
-        match (self.0 & Flags::ECN) >> Flags::ECN_SHIFT {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect0,
-            2 => Ecn::Ect1,
-            _ => Ecn::Ce,
-        }
+        Ecn::of_bits(self.0 >> Flags::ECN_SHIFT)
+    }
+
+    /// Set the ECN bits of the header inside a tunnel.
+    #[must_use]
+    pub fn with_inner_ecn(self, ecn: Ecn) -> Flags {
+        Flags(self.0 & !(3 << Flags::INNER_SHIFT) | (ecn as u16) << Flags::INNER_SHIFT)
+    }
+
+    /// The ECN bits of the header inside a tunnel.
+    pub fn inner_ecn(self) -> Ecn {
+        Ecn::of_bits(self.0 >> Flags::INNER_SHIFT)
+    }
+
+    /// Set how much of the next segment an ACK acknowledges, in [`Flags::PARTS`]; less than all.
+    #[must_use]
+    pub fn with_part(self, part: u32) -> Flags {
+        let part = (part % Flags::PARTS) as u16;
+        Flags(self.0 & !(7 << Flags::PART_SHIFT) | part << Flags::PART_SHIFT)
+    }
+
+    /// Part of the next segment that an ACK acknowledges, in [`Flags::PARTS`].
+    #[inline(always)]
+    pub fn part(self) -> u32 {
+        u32::from(self.0 >> Flags::PART_SHIFT)
     }
 
     /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,

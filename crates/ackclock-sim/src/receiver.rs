@@ -35,6 +35,7 @@ mod client;
 mod compression;
 mod echo;
 mod handshake;
+mod misbehaviour;
 mod quick;
 pub(crate) mod ranges;
 mod reading;
@@ -135,6 +136,8 @@ pub struct Receiver {
     pub duplicates: u64,
     /// The client's side, if this end opens the connection.
     client: Option<Box<Client>>,
+    /// Its misbehaviour, if it has any.
+    misbehaviour: Option<Box<misbehaviour::State>>,
 }
 
 impl Receiver {
@@ -177,6 +180,10 @@ impl Receiver {
             client: plan
                 .request_bytes
                 .map(|bytes| Box::new(Client::new(bytes, &plan.tcp))),
+            misbehaviour: plan
+                .misbehaviour
+                .map(misbehaviour::State::new)
+                .map(Box::new),
         }
     }
 
@@ -199,9 +206,11 @@ impl Receiver {
         self.state == State::Closed
     }
 
-    /// Payload bytes received in order.
+    /// Payload bytes received in order, without the segments whose loss was concealed.
     pub fn delivered_bytes(&self) -> u64 {
-        self.workload.payload_before(self.next)
+        let concealed = self.concealed_segments() * self.workload.mss_bytes();
+        let before = self.workload.payload_before(self.next);
+        before.saturating_sub(concealed)
     }
 
     /// Process a packet from the sender.
@@ -270,9 +279,10 @@ impl Receiver {
             self.establish(now);
         }
         if self.echo_of_marks.is_on() {
-            self.process_ecn(&packet.for_record());
+            self.process_ecn(&self.without_mark(packet));
         }
-        if packet.sequence != self.next || !self.ranges.is_empty() {
+        let in_order = packet.sequence == self.next && self.ranges.is_empty();
+        if !in_order && !self.conceal_gap(packet.sequence) {
             return self.on_disorder(packet.sequence, packet.timestamp, now);
         }
         self.next += 1;
@@ -280,6 +290,9 @@ impl Receiver {
         self.window.on_read(self.next, packet.timestamp, now);
         if self.reader.is_some() {
             self.read(now);
+        }
+        if self.misbehaves() {
+            self.get_ahead();
         }
         if self.pending == 0 {
             self.echo = packet.timestamp;

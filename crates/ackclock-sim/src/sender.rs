@@ -266,7 +266,8 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         self.counters.received_packets += 1;
-        let is_update = self.take_window(packet);
+        // As an ACK that moves the window, one of a part of a segment is no duplicate (RFC 5681 section 2).
+        let is_update = self.take_window(packet) | (packet.flags.part() > 0);
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
                 if self.is_open() {

@@ -18,7 +18,7 @@ use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, Reply};
 use crate::sender::{Outlet, SendReason, Sender};
 use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
@@ -283,9 +283,9 @@ impl Simulation {
         }
         if let Some(reply) = receiver.on_packet(packet, local) {
             if let Some(earlier) = receiver.take_earlier() {
-                self.network.send_reply(packet.flow, &earlier, local);
+                send_reply(receiver, &mut self.network, packet.flow, &earlier, local);
             }
-            self.network.send_reply(packet.flow, &reply, local);
+            send_reply(receiver, &mut self.network, packet.flow, &reply, local);
         }
         let is_rare = receiver.is_closed() || receiver.client().is_some();
         // The receiver's entry in the tree is no later than its timer.
@@ -355,7 +355,7 @@ impl Simulation {
             if flow.receiver.wake() <= local {
                 if let Some(reply) = flow.receiver.on_timer(local) {
                     let number = self.network.slots().number(slot);
-                    self.network.send_reply(number, &reply, local);
+                    send_reply(&mut flow.receiver, &mut self.network, number, &reply, local);
                 }
             }
             due = flow.receiver_due().max(self.now);
@@ -412,8 +412,25 @@ fn fire_timers(receiver: &mut Receiver, network: &mut Network, flow: u32, local:
     while receiver.wake() < local {
         let due = receiver.wake();
         if let Some(reply) = receiver.on_timer(due) {
-            network.send_reply(flow, &reply, due);
+            send_reply(receiver, network, flow, &reply, due);
         }
+    }
+}
+
+/// Send a receiver's reply, or what a misbehaving one sends in its place.
+#[inline(always)]
+fn send_reply(
+    receiver: &mut Receiver,
+    network: &mut Network,
+    flow: u32,
+    reply: &Reply,
+    local: Time,
+) {
+    if !receiver.misbehaves() {
+        return network.send_reply(flow, reply, local);
+    }
+    for ack in receiver.misbehave(reply) {
+        network.send_reply(flow, &ack, local);
     }
 }
 

@@ -49,6 +49,11 @@ impl Workload {
         }
     }
 
+    /// Payload of a full segment.
+    pub fn mss_bytes(&self) -> u64 {
+        self.mss_bytes
+    }
+
     /// The connection is open: the application starts to write.
     pub fn start(&mut self, now: Time) {
         self.started = now;

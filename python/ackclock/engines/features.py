@@ -26,12 +26,18 @@ SEVERAL_LINKS = "path through several queues"
 REVERSE = "queue on the way back"
 RANDOM_LOSS = "random loss"
 BURST_LOSS = "random loss in bursts (p_good_to_bad, p_bad_to_good)"
+ACK_LOSS = "random loss of ACKs (loss.ack)"
+ACK_THINNING = "thinned ACKs (loss.ack_thinning)"
 TRACES = "rates that follow a trace"
 OPPORTUNITIES = "delivery opportunities of a trace (it takes a CSV of rates)"
 JITTER = "jitter"
 REORDERING = "packets that are reordered"
 DUPLICATION = "packets that are duplicated"
 CORRUPTION = "packets that are damaged"
+ECN_REWRITING = "ECN fields that a link rewrites (ecn)"
+TUNNELS = "tunnels (tunnel)"
+MISBEHAVIOUR = "misbehaving receivers (misbehaviour)"
+ACK_COUNTING = "a window that grows with the number of ACKs (tcp.byte_counting)"
 BURSTS = "token buckets"
 CHANGES = "changes of links"
 PROCESSING = "processing times of hosts other than the default"
@@ -54,7 +60,8 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, ROUTED,
     NO_DELAY, SEVERAL_LINKS, REVERSE,
-    RANDOM_LOSS, BURST_LOSS, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION, CORRUPTION,
+    RANDOM_LOSS, BURST_LOSS, ACK_LOSS, ACK_THINNING, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION,
+    CORRUPTION, ECN_REWRITING, TUNNELS, MISBEHAVIOUR, ACK_COUNTING,
     BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
     SIZES, DELAYS, INSIDE, PATHS,
 })  # fmt: skip
@@ -113,12 +120,18 @@ def _features(plan: Plan) -> Iterator[str]:
             ECN: any(map(_marks, plan.groups)),
             RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in losses(plan)),
             BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in losses(plan)),
+            ACK_LOSS: any(loss.get("ack", 0.0) > 0 for loss in losses(plan)),
+            ACK_THINNING: any(loss.get("ack_thinning", 1) > 1 for loss in losses(plan)),
             TRACES: any(link.trace for link in plan.links),
             OPPORTUNITIES: any(link.trace and link.trace.has_opportunities for link in plan.links),
             JITTER: any(medium.jitter for medium in _media(plan)),
             REORDERING: any(medium.reorder > 0 for medium in _media(plan)),
             DUPLICATION: any(medium.duplicate > 0 for medium in _media(plan)),
             CORRUPTION: any(medium.corrupt > 0 for medium in _media(plan)),
+            ECN_REWRITING: any(medium.ecn for medium in _media(plan)),
+            TUNNELS: any(medium.tunnel for medium in _media(plan)),
+            MISBEHAVIOUR: any(group.misbehaviour for group in plan.groups),
+            ACK_COUNTING: any(group.tcp and not group.tcp.byte_counting for group in plan.groups),
             BURSTS: any(link.burst_bytes is not None for link in plan.links),
             SIZES: len({(group.tcp.packet_bytes, group.tcp.mss_bytes) for group in plan.groups if group.tcp}) > 1,
         }

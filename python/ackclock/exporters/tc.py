@@ -128,6 +128,8 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield "requests: the sender opens the connection"
     if any(group.slow_reader for group in plan.groups):
         yield "slow readers: iperf3 reads at once"
+    if any(group.misbehaviour for group in plan.groups):
+        yield "misbehaving receivers: the kernel's follow the rules"
     if any(group.tcp and group.tcp.send_buffer_bytes is not None for group in plan.groups):
         yield "send buffers: iperf3 -w sets both ends'"
     yield from (f"{what}: the kernel decides" for what in dict.fromkeys(stack.unsupported(plan)))

@@ -89,12 +89,17 @@ class JitterPlan:
 
 @dataclass(frozen=True, slots=True)
 class MediumPlan:
-    """Impairments behind a link's transmitter: jitter, and probabilities of reordering, duplication and corruption."""
+    """Impairments behind a link's transmitter: jitter, and probabilities of reordering, duplication and corruption.
+
+    `ecn` is how the ECN field is rewritten, `tunnel` how an IP-in-IP tunnel over the link treats it.
+    """
 
     jitter: JitterPlan | None = None
     reorder: float = 0.0
     duplicate: float = 0.0
     corrupt: float = 0.0
+    ecn: str | None = None
+    tunnel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +195,7 @@ class TcpPlan:
     ecn: str
     processing: Parameters | None = field(default=None, hash=False)
     send_buffer_bytes: int | None = None
+    byte_counting: bool = True
 
     @property
     def packet_bytes(self) -> int:
@@ -202,13 +208,15 @@ class GroupPlan:
     """Common properties of the flows of one `[[flows]]` or `[[traffic]]` entry, and their name.
 
     `congestion` and `tcp` are None where the flows are not TCP. `slow_reader` is the application at the receivers, as
-    `crates/ackclock-traffic` reads it; None: it reads at once.
+    `crates/ackclock-traffic` reads it; None: it reads at once. `misbehaviour` is what the receivers do against TCP's
+    rules, as `crates/ackclock-plan` reads it.
     """
 
     name: str
     congestion: CongestionPlan | None
     tcp: TcpPlan | None
     slow_reader: Parameters | None = field(default=None, hash=False)
+    misbehaviour: Parameters | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from ackclock.scenario.scenario import json_schema
 FILE = Path(__file__).parent / "schema.json"
 
 #: Longest description, in characters.
-LONGEST = 72
+LONGEST = 68
 
 #: From so many characters on, what is there twice is said once.
-WORTH_A_NAME = 120
+WORTH_A_NAME = 60
 
 #: Examples in the messages of an editor, by quantity.
 EXAMPLES = {

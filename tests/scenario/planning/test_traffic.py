@@ -71,7 +71,8 @@ burst = { packets = 100, every = "1s" }
         "header_bytes": 28,
         "source": {"kind": "bursts", "per_s": 250.0, "packets": 100, "every_s": 1.0},
     }
-    assert made["groups"][1] == {"name": "udp", "congestion": None, "tcp": None, "slow_reader": None}
+    nothing = dict.fromkeys(("congestion", "tcp", "slow_reader", "misbehaviour"))
+    assert made["groups"][1] == {"name": "udp", **nothing}
 
 
 def test_a_load_counts_the_headers_of_every_segment():

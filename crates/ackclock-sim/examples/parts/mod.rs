@@ -36,6 +36,7 @@ pub fn tcp(delayed_ack: &str) -> Value {
         "pacing": false,
         "tso_batching": false,
         "window_validation": true,
+        "byte_counting": true,
         "ecn": "off", "processing": null,
     })
 }

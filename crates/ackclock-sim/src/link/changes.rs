@@ -32,10 +32,10 @@ impl Link {
 
     /// Update the cached state that decides how packets are admitted.
     pub(super) fn update_state(&mut self) {
-        self.may_lose = self.down || self.loss.is_some();
+        self.has_entrance = self.down || self.loss.is_some() || self.tunnel.is_some();
         let can_bypass = self.queue.is_fifo() && self.shaper.is_none();
         self.is_lazy = can_bypass && self.propagation.exists && !self.is_traced;
-        self.can_bypass = self.is_lazy && !self.may_lose;
+        self.can_bypass = self.is_lazy && !self.has_entrance;
     }
 
     /// Add a propagation delay to the link, whose delay will change.

@@ -3,19 +3,22 @@
 //! E. Gilbert: Capacity of a burst-noise channel, Bell System Technical Journal 39(5), 1960; E. Elliott: Estimates of
 //! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet uses the present state, then
 //! draws the next one, and is lost with the probability of the state that it used.
+//!
+//! ACKs are thinned as in ACK decimation (RFC 3449 section 5.2.2), by number: of n in sequence the last goes on. What
+//! they carry besides, SACK blocks or ECN feedback, makes no difference.
 
 use ackclock_core::random::unit_interval;
 use ackclock_plan::LossPlan;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
 
 /// Loss of packets that is independent of the queue.
 pub struct RandomLoss {
     kind: LossPlan,
-    /// Data packets so far, by flow, where they are counted.
-    data_packets: Vec<u64>,
+    /// Packets so far, by flow, where they are counted: those with data, or ACKs.
+    counts: Vec<u64>,
     /// True while the chain is in the bad state.
     is_bad: bool,
     random: Pcg64Mcg,
@@ -26,7 +29,7 @@ impl RandomLoss {
     pub fn new(kind: LossPlan, seed: u64) -> RandomLoss {
         RandomLoss {
             kind,
-            data_packets: Vec::new(),
+            counts: Vec::new(),
             is_bad: false,
             random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
         }
@@ -38,14 +41,20 @@ impl RandomLoss {
         self.is_bad = false;
     }
 
-    /// Draw whether a packet is lost. Only data packets of TCP and UDP can be, and SYNs if the plan says so, not FINs
-    /// and ACKs.
+    /// Draw whether a packet is lost. Only data packets of TCP and UDP can be, and SYNs and ACKs if the plan says so,
+    /// not FINs.
     #[inline]
     pub fn draw_drop(&mut self, packet: &Packet) -> bool {
         let carries = packet.kind.carries_payload();
         match self.kind {
-            LossPlan::WithSyn { syn, .. } if packet.kind.opens() => self.occurs(syn),
-            LossPlan::Bernoulli { probability } | LossPlan::WithSyn { probability, .. } => {
+            LossPlan::ByKind { syn, .. } if packet.kind.opens() => self.occurs(syn),
+            LossPlan::ByKind {
+                ack, ack_thinning, ..
+            } if packet.kind == Kind::Ack => {
+                let is_kept = ack_thinning == 1 || self.is_due(packet.flow, ack_thinning);
+                !is_kept || (ack > 0.0 && self.occurs(ack))
+            }
+            LossPlan::Bernoulli { probability } | LossPlan::ByKind { probability, .. } => {
                 carries && self.occurs(probability)
             }
             LossPlan::GilbertElliott {
@@ -69,16 +78,16 @@ impl RandomLoss {
         }
     }
 
-    /// True if this is the flow's n-th packet since its last loss; counts it.
+    /// True if this is the last of `packets` packets of the flow; counts it.
     #[inline]
     fn is_due(&mut self, flow: u32, packets: u64) -> bool {
         let flow = flow as usize;
-        if flow >= self.data_packets.len() {
-            self.data_packets.resize(flow + 1, 0);
+        if flow >= self.counts.len() {
+            self.counts.resize(flow + 1, 0);
         }
-        let data_packets = &mut self.data_packets[flow];
-        *data_packets += 1;
-        data_packets.is_multiple_of(packets)
+        let count = &mut self.counts[flow];
+        *count += 1;
+        count.is_multiple_of(packets)
     }
 
     /// Draw an event of this probability.
@@ -91,7 +100,6 @@ impl RandomLoss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
     use crate::queue::testing::packet;
 
     /// Losses of `packets` data packets.

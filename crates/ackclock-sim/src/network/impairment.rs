@@ -1,6 +1,6 @@
-//! Impairments behind a link's transmitter: jitter, reordering, duplication, corruption.
+//! Impairments behind a link's transmitter: rewriting of the ECN field, jitter, reordering, duplication, corruption.
 //!
-//! As in netem: a packet may be duplicated first, then each copy is corrupted and delayed separately. Each of the four
+//! The ECN field comes first ([`ecn_field`]). As in netem: a packet may be duplicated first, then each copy is corrupted and delayed separately. Each of the four
 //! has a separate stream of random numbers, so one does not change the others. A packet that is reordered arrives
 //! without the link's delay. Without an order to keep, packets arrive by their times.
 
@@ -15,6 +15,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{Network, Next, Packet, NONE};
 use crate::delay_queue::DelayQueue;
+use crate::link::ecn_field;
 
 /// Counts of impaired packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,6 +141,19 @@ impl Impairment {
         self.last_due
     }
 
+    /// A packet behind a rewriting of its ECN field and the egress of a tunnel; `None` if that drops it.
+    fn leave_tunnel(&self, packet: Packet) -> Option<Packet> {
+        let rewritten = match self.plan.ecn {
+            Some(rewriting) => ecn_field::rewrite(rewriting, packet.flags),
+            None => packet.flags,
+        };
+        let flags = match self.plan.tunnel {
+            Some(tunnel) => ecn_field::decapsulate(tunnel, rewritten)?,
+            None => rewritten,
+        };
+        Some(Packet { flags, ..packet })
+    }
+
     fn pop(&mut self) -> Option<Packet> {
         let (_, (number, packet)) = self.packets.pop()?;
         self.counters.reordered += u64::from(number < self.last_arrived);
@@ -182,6 +196,10 @@ impl Network {
         let packet = Packet { hop, ..packet };
         let Some(impairment) = self.impairments.get_mut(&link) else {
             return false;
+        };
+        let Some(packet) = impairment.leave_tunnel(packet) else {
+            self.lose(NONE, packet, EventKind::Loss);
+            return true;
         };
         let copy = impairment.draw_duplicate().then(|| {
             let attachment = self.attachments.duplicate(packet.attachment);

@@ -7,7 +7,7 @@ use super::frame::{Frame, Options, Segment, ACK, AE, CWR, ECE, FIN, SYN};
 use super::ground_truth::Header;
 use super::numbers::Numbers;
 use crate::options::{Block, MAX_BLOCKS};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Flags, Kind, Packet};
 use crate::receiver::ranges::Ranges;
 use crate::workload::Workload;
 
@@ -126,11 +126,19 @@ impl Connection {
             Kind::Syn | Kind::ClientSyn | Kind::Datagram | Kind::Echo => (0, 0),
             Kind::SynAck | Kind::ServerSynAck => (0, 1),
             Kind::Data | Kind::DataFin | Kind::Fin => (first, asked),
-            Kind::Ack | Kind::FinAck => (asked, first),
+            Kind::Ack | Kind::FinAck => (asked, first.wrapping_add(self.part_bytes(packet))),
             // As Linux's: no byte, below the window.
             Kind::WindowProbe => (first.wrapping_sub(1), asked),
             Kind::LastAck if self.closing => (byte(self.workload.end, &self.workload), asked + 1),
             Kind::LastAck | Kind::Request => (1, 1),
+        }
+    }
+
+    /// Bytes of the next segment that an ACK acknowledges.
+    fn part_bytes(&self, packet: &Packet) -> u32 {
+        match packet.flags.part() {
+            0 => 0,
+            part => self.workload.payload_bytes(packet.number()) as u32 * part / Flags::PARTS,
         }
     }
 

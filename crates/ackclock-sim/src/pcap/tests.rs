@@ -17,7 +17,7 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         "initial_rto_s": 1.0, "min_rto_s": 0.2, "max_rto_s": 120.0,
         "rto_floor_on_variance": true, "rto_slop_s": 0.0, "timer_tick_s": 0.0, "rtt_sampling": "each_ack", "rtt_tick_s": 0.0, "impatient": false, "receive_window_bytes": null, "send_buffer_bytes": null,
         "loss_detection": "rack", "tail_loss_probe": true, "undo_spurious": true, "frto": true, "adaptive_reordering": true, "limited_transmit": true,
-        "recovery_reduction": "prr", "pacing": false, "tso_batching": false, "window_validation": true, "ecn": "off", "processing": null,
+        "recovery_reduction": "prr", "pacing": false, "tso_batching": false, "window_validation": true, "byte_counting": true, "ecn": "off", "processing": null,
     });
     for (name, value) in changes.as_object().expect("an object") {
         tcp[name] = value.clone();
@@ -35,6 +35,7 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         slow_reader: None,
+        misbehaviour: None,
         priority: 0,
         congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
@@ -165,6 +166,18 @@ fn timestamps_are_echoed_in_both_directions() {
         .map(|f| f.timestamps)
         .collect();
     assert_eq!(stamps, [Some((5, 0)), Some((15, 5)), Some((5, 15))]);
+}
+
+#[test]
+fn an_ack_of_a_part_of_a_segment_is_of_its_bytes() {
+    let part = |part| Packet {
+        flags: Flags::NONE.with_part(part),
+        ..packet(Kind::Ack, 1, 52)
+    };
+    let frames = captured(&flow(None, &json!({})), &[part(0), part(2), part(4)], &[]);
+    let numbers: Vec<u32> = frames.iter().map(|frame| frame.acknowledgement).collect();
+    // The second segment of 1448 bytes begins at 1449.
+    assert_eq!(numbers, [1449, 1449 + 362, 1449 + 724]);
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         slow_reader: None,
+        misbehaviour: None,
         priority: 0,
         congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
@@ -70,6 +71,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         pacing: false,
         tso_batching: false,
         window_validation: true,
+        byte_counting: true,
         ecn: EcnMode::Off,
         processing: None,
     }

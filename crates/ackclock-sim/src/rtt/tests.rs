@@ -35,6 +35,7 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         pacing: false,
         tso_batching: false,
         window_validation: true,
+        byte_counting: true,
         ecn: EcnMode::Off,
         processing: None,
     }

@@ -93,11 +93,12 @@ impl Sender {
             self.follow_prr(delivery.segments, advanced && found.lost == 0);
         }
         self.retransmit_hole(&found, now, out);
+        let (growth, acks_new_data) = self.growth(packet, delivery.segments, advanced);
         self.controller.on_ack(&Ack {
             now,
-            newly_acked: delivery.segments,
-            newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
-            may_raise_cwnd: advanced || (self.reordering.is_far() && delivery.segments > 0),
+            newly_acked: growth,
+            newly_acked_bytes: u64::from(growth) * u64::from(self.tcp.mss_bytes),
+            may_raise_cwnd: acks_new_data || (self.reordering.is_far() && delivery.segments > 0),
             cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             has_sack: blocks.is_some(),
             window_update: packet.flags.has_opened(),
@@ -139,6 +140,17 @@ impl Sender {
         if advanced {
             self.check_end(now, out);
         }
+    }
+
+    /// Segments for which an ACK may let the window grow, and whether it acknowledges new data: those delivered (RFC 3465
+    /// section 2), or without byte counting one for each ACK of new data (RFC 2581 section 3.1), be it a part of a segment.
+    #[inline(always)]
+    fn growth(&self, packet: &Packet, delivered: u32, advanced: bool) -> (u32, bool) {
+        if self.tcp.byte_counting {
+            return (delivered, advanced);
+        }
+        let acks_new_data = advanced || packet.flags.part() > 0;
+        (u32::from(acks_new_data), acks_new_data)
     }
 
     /// True if all was and is in order, so that the ACK only delivers.

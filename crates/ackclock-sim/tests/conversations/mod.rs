@@ -13,6 +13,7 @@ mod ecn;
 mod ecn_feedback;
 mod flow_control;
 mod handshake;
+mod misbehaviour;
 mod new_reno;
 mod prr;
 mod rack;

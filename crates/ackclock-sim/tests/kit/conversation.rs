@@ -326,10 +326,13 @@ impl Conversation {
 
     fn send_reply(&mut self, reply: Option<Reply>) {
         let Some(reply) = reply else { return };
-        let packet = reply_packet(&reply, self.now);
-        if !self.is_lost(&packet) {
-            self.reverse
-                .push_back((self.now + self.one_way, packet, reply.blocks));
+        let acks: Vec<Reply> = self.receiver.misbehave(&reply).collect();
+        for ack in acks {
+            let packet = reply_packet(&ack, self.now);
+            if !self.is_lost(&packet) {
+                self.reverse
+                    .push_back((self.now + self.one_way, packet, ack.blocks));
+            }
         }
     }
 

@@ -72,6 +72,7 @@ pub fn linux() -> TcpPlan {
         pacing: false,
         tso_batching: false,
         window_validation: true,
+        byte_counting: true,
         ecn: EcnMode::Off,
         processing: None,
     }
@@ -113,6 +114,7 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         slow_reader: None,
+        misbehaviour: None,
         priority: 0,
         congestion: reno().into(),
         tcp,

@@ -2,8 +2,9 @@
 
 use ackclock_core::Time;
 use ackclock_plan::{
-    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, PcapPlan,
-    Plan, TracePlan, Vantage,
+    ChangePlan, CoursePlan, Distribution, EcnMode, EcnRewrite, FlowPlan, ImpairmentPlan,
+    JitterPlan, LossPlan, Misbehaviour, PcapPlan, Plan, QueuePlan, TcpPlan, TracePlan, Tunnel,
+    Vantage,
 };
 use ackclock_sim::Simulation;
 
@@ -17,7 +18,7 @@ fn jitter(in_order: bool) -> JitterPlan {
     }
 }
 
-fn impairments() -> [ImpairmentPlan; 6] {
+fn impairments() -> [ImpairmentPlan; 7] {
     let plain = ImpairmentPlan::NONE;
     [
         ImpairmentPlan {
@@ -45,6 +46,12 @@ fn impairments() -> [ImpairmentPlan; 6] {
             reorder: 0.01,
             duplicate: 0.01,
             corrupt: 0.01,
+            ..plain
+        },
+        ImpairmentPlan {
+            ecn: Some(EcnRewrite::Bleach),
+            tunnel: Some(Tunnel::Rfc6040),
+            ..plain
         },
     ]
 }
@@ -117,6 +124,30 @@ fn packets_are_conserved_on_explicit_paths() {
     }
 }
 
+/// An optimistic receiver has segments that it never gets, and the transfer ends nevertheless.
+#[test]
+fn packets_are_conserved_with_misbehaving_receivers() {
+    for (ack_division, duplicate_acks, optimistic_acks) in
+        [(8, 0, 0), (1, 3, 0), (1, 0, 20), (3, 2, 5)]
+    {
+        for sack in [true, false] {
+            let mut plan = by_paths(ImpairmentPlan::NONE);
+            for flow in &mut plan.flows {
+                flow.tcp.sack = sack;
+                flow.tcp.receive_window_bytes = Some(64_000);
+                flow.misbehaviour = Some(Misbehaviour {
+                    ack_division,
+                    duplicate_acks,
+                    optimistic_acks,
+                    conceals_losses: false,
+                    conceals_marks: true,
+                });
+            }
+            check(&plan);
+        }
+    }
+}
+
 #[test]
 fn packets_are_conserved_between_hosts() {
     for medium in impairments() {
@@ -147,6 +178,7 @@ fn each_impairment_is_counted_at_its_link() {
     assert_eq!(is(harms[3]), [false, true, false], "duplicates");
     assert_eq!(is(harms[4]), [false, false, true], "damage");
     assert_eq!(is(harms[5]), [true, true, true]);
+    assert_eq!(is(harms[6]), [false, false, false], "a tunnel");
 }
 
 /// Copies of captured packets have frames too, and captures change nothing.
@@ -235,4 +267,64 @@ fn a_traced_link_is_full_at_its_mean_rate() {
     );
     let used = links.departed_bytes[0] as f64 * 8.0 / 10.0 / links.rate_bps[0];
     assert!((0.95..=1.01).contains(&used), "{used}");
+}
+
+/// Packets that CoDel marks and drops of two flows of Reno over 4 Mb/s, and the reactions to marks.
+fn signals(ecn: Option<EcnRewrite>, tunnel: Option<Tunnel>) -> (u64, u64, usize) {
+    let mut bottleneck = link(4e6, 100);
+    bottleneck.queue = QueuePlan {
+        discipline: "codel".to_owned(),
+        parameters: serde_json::json!({
+            "limit_packets": 1000, "target_s": 0.005, "interval_s": 0.1, "ecn": true,
+            "ce_threshold_s": null, "newton": false,
+        }),
+    };
+    bottleneck.medium = Some(ImpairmentPlan {
+        ecn,
+        tunnel,
+        ..ImpairmentPlan::NONE
+    });
+    let tcp = TcpPlan {
+        ecn: EcnMode::Classic,
+        ..linux()
+    };
+    let mut one = flow(tcp);
+    (one.forward, one.reverse) = (path(ms(20), &[0]), path(ms(20), &[]));
+    let plan = plan(ms(20_000), vec![bottleneck], vec![one.clone(), one]);
+    let mut simulation = Simulation::new(&plan, 3).expect("a sound plan");
+    simulation.advance(plan.duration);
+    let events = simulation.drain().events;
+    let reactions = events
+        .kind
+        .iter()
+        .map(|&kind| usize::from(kind == REACTION))
+        .sum();
+    let links = simulation.finish().links;
+    (links.marked_p[0], links.dropped_p[0], reactions)
+}
+
+const REACTION: u8 = ackclock_core::tables::EventKind::MarkReaction as u8;
+
+/// RFC 6040: marks pass a tunnel that conforms, in its compatibility mode the queue drops instead, and no reaction
+/// follows the marks that a tunnel of before ECN or a node on the path erases.
+#[test]
+fn marks_reach_the_receiver_unless_the_path_erases_them() {
+    let plain = signals(None, None);
+    assert!(plain.0 > 20 && plain.1 == 0 && plain.2 > 20, "{plain:?}");
+    for tunnel in [Tunnel::Rfc6040, Tunnel::Rfc3168] {
+        assert_eq!(signals(None, Some(tunnel)), plain, "{tunnel:?}");
+    }
+    let (marked, dropped, reactions) = signals(None, Some(Tunnel::Compatibility));
+    assert!(marked == 0 && dropped > 20 && reactions == 0);
+    let erased = [
+        (None, Some(Tunnel::CeLost)),
+        (Some(EcnRewrite::Bleach), None),
+        (Some(EcnRewrite::CeToEct0), None),
+        (Some(EcnRewrite::Bleach), Some(Tunnel::Rfc6040)),
+    ];
+    for (ecn, tunnel) in erased {
+        let (marked, _, reactions) = signals(ecn, tunnel);
+        assert!(marked > plain.0 && reactions == 0, "{ecn:?} {tunnel:?}");
+    }
+    assert_eq!(signals(Some(EcnRewrite::Ect1ToEct0), None), plain);
 }

@@ -101,9 +101,11 @@ fn handshakes_fins_and_acks_are_not_lost() {
 
 #[test]
 fn syns_are_lost_if_the_plan_includes_them() {
-    let plan = LossPlan::WithSyn {
+    let plan = LossPlan::ByKind {
         probability: 0.02,
         syn: 0.3,
+        ack: 0.0,
+        ack_thinning: 1,
     };
     let mut link = make(plan, 1);
     for kind in [Kind::Fin, Kind::Ack, Kind::FinAck, Kind::LastAck] {
@@ -120,4 +122,47 @@ fn syns_are_lost_if_the_plan_includes_them() {
         let share = count as f64 / 20_000.0;
         assert!((share - expected).abs() < 0.02, "{kind:?}: {share}");
     }
+}
+
+/// RFC 3449 section 5.2.2: of each n ACKs of a flow the last goes on; what carries data, opens or closes is no ACK.
+#[test]
+fn thinned_acks_of_each_flow_pass_one_in_n() {
+    let mut link = make(
+        LossPlan::ByKind {
+            probability: 0.0,
+            syn: 0.0,
+            ack: 0.0,
+            ack_thinning: 3,
+        },
+        1,
+    );
+    let lost: Vec<bool> = (0..12)
+        .map(|number| is_lost(&mut link, Kind::Ack, number % 2))
+        .collect();
+    let first_two_of_three = [true, true, true, true, false, false];
+    assert_eq!(lost, first_two_of_three.repeat(2));
+    for kind in [
+        Kind::Syn,
+        Kind::SynAck,
+        Kind::Data,
+        Kind::FinAck,
+        Kind::LastAck,
+    ] {
+        assert!((0..9).all(|_| !is_lost(&mut link, kind, 0)), "{kind:?}");
+    }
+}
+
+#[test]
+fn acks_are_lost_with_their_probability() {
+    let plan = LossPlan::ByKind {
+        probability: 0.0,
+        syn: 0.0,
+        ack: 0.1,
+        ack_thinning: 1,
+    };
+    let mut link = make(plan, 5);
+    let lost = |link: &mut Link, kind| (0..20_000).filter(|_| is_lost(link, kind, 0)).count();
+    // Six standard deviations of 2000 ± 42.
+    assert!((1745..2255).contains(&lost(&mut link, Kind::Ack)));
+    assert_eq!(lost(&mut link, Kind::Data), 0);
 }

@@ -39,6 +39,7 @@ fn network(duration: Time, traffic: Vec<TrafficPlan>) -> Plan {
             congestion: Some(reno()),
             tcp: Some(linux()),
             slow_reader: None,
+            misbehaviour: None,
         }],
         traffic,
         ..plan(duration, vec![link(8e7, 200)], vec![])

@@ -212,5 +212,5 @@ def unsupported_losses(plan: Plan) -> Iterator[str]:
     kinds = {link.loss["kind"] for link in plan.links if link.loss}
     if "every" in kinds:
         yield "loss of every n-th packet of a flow"
-    if "with_syn" in kinds:
+    if "by_kind" in kinds:
         yield "a loss of SYNs of its own"

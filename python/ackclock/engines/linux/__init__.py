@@ -37,6 +37,11 @@ UNSUPPORTED = {
     features.DELAYS,
     features.INSIDE,
     features.PATHS,
+    features.ACK_THINNING,
+    features.ECN_REWRITING,
+    features.TUNNELS,
+    features.MISBEHAVIOUR,
+    features.ACK_COUNTING,
 }
 
 #: Supported features besides congestion controls.

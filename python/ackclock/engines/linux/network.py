@@ -329,7 +329,7 @@ def loss_of(given: Parameters | None) -> Loss:
         return Loss(
             0.0, 0.0, bursts=tuple(given[key] for key in ("p_good_to_bad", "p_bad_to_good", "in_bad", "in_good"))
         )
-    return Loss(given["probability"], given.get("syn", 0.0))
+    return Loss(given["probability"], given.get("syn", 0.0), given.get("ack", 0.0))
 
 
 def _paths(traffic: TrafficPlan) -> tuple[PathPairPlan, ...]:

@@ -283,7 +283,7 @@ def _plan(given: Scenario, source: Source) -> Plan:
         links=_links(drawing.links, sizes, int(given.network.frame_overhead)),
         routing=drawing.routing,
         flowlet_gap_s=drawing.flowlet_gap_s,
-        changes=change_plans(given.network.changes, drawing, source),
+        changes=change_plans(given.network.changes, drawing, given.duration, source),
         groups=groups,
         flows=flows,
         traffic=traffic,

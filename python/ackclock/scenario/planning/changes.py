@@ -1,8 +1,10 @@
-"""References to links by name: changes at given times, and vantage points of packet captures."""
+"""Changes of links: at given times, and by traces. References to links by name, also in vantage points of captures."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from ackclock.errors import Problem, ScenarioError
 from ackclock.input.fields import closest, shown
@@ -10,14 +12,26 @@ from ackclock.input.source import Source
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS, ChangePlan, MediumPlan
 from ackclock.scenario.topology.network import Drawing
 from ackclock.scenario.topology.topology import Change
-from ackclock.scenario.traces import Traced
+from ackclock.scenario.traces import Conditions, Traced
+
+#: Decimals of a second that an engine can tell apart.
+PICOSECOND_DIGITS = 12
 
 #: Largest number of link names that a message lists.
 FEW = 8
 
 
-def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) -> tuple[ChangePlan, ...]:
-    """Return the changes in order of time. Raises `ScenarioError` for links that are not there."""
+#: Most changes that the traces of a plan may make: a plan holds them all, in some 500 bytes each.
+MAX_CHANGES = 200_000
+
+
+def change_plans(
+    changes: Sequence[Change], drawing: Drawing, duration_s: float, source: Source
+) -> tuple[ChangePlan, ...]:
+    """Return the changes in order of time, with those of traces.
+
+    Raises `ScenarioError` for links that are not there, and for more changes than a plan holds.
+    """
     names = link_names(drawing) if changes else {}
     problems = [
         source.problem(("network", "changes", number, "link"), shown(change.link), expected_link(change.link, [*names]))
@@ -29,7 +43,41 @@ def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) ->
     if problems := [*_of_traces(changes, names, drawing, source)]:
         raise ScenarioError(problems)
     media = {number: link.medium for number, link in enumerate(drawing.links)}
-    return tuple(_planned(changes, names, drawing, media))
+    planned = [*_planned(changes, names, drawing, media)]
+    of_traces = [*islice(_of_conditions(drawing, duration_s), MAX_CHANGES + 1)]
+    if len(of_traces) > MAX_CHANGES:
+        found, expected = f"traces with more than {MAX_CHANGES} changes", "a shorter duration, or longer steps"
+        raise ScenarioError([source.problem(("duration",), found, expected)])
+    if not of_traces:
+        return tuple(planned)
+    return tuple(sorted([*of_traces, *planned], key=lambda change: change.at_s))
+
+
+def _of_conditions(drawing: Drawing, duration_s: float) -> Iterator[ChangePlan]:
+    """Yield the changes of the delays and losses that follow traces, link by link, until the end of the run."""
+    for number, link in enumerate(drawing.links):
+        if not isinstance(link.rate_bps, Traced) or not link.rate_bps.conditions.are_given:
+            continue
+        conditions, period_s = link.rate_bps.conditions, link.rate_bps.trace.period_s
+        steps = [*_steps(conditions)]
+        before: tuple[float | None, float | None] = (None, None)
+        for turn in range(math.ceil(duration_s / period_s)):
+            for at_s, delay_s, loss in steps:
+                begin_s = round(turn * period_s + at_s, PICOSECOND_DIGITS)
+                if begin_s < duration_s and (delay_s, loss) != before:
+                    yield _condition(begin_s, number, None if delay_s is None else delay_s + link.borrowed_s, loss)
+                before = (delay_s, loss)
+
+
+def _steps(conditions: Conditions) -> Iterator[tuple[float, float | None, float | None]]:
+    for step, at_s in enumerate(conditions.at_s):
+        delay_s = conditions.delay_s[step] if conditions.delay_s is not None else None
+        yield at_s, delay_s, conditions.loss[step] if conditions.loss is not None else None
+
+
+def _condition(at_s: float, link: int, delay_s: float | None, loss: float | None) -> ChangePlan:
+    law = None if loss is None else {"kind": "bernoulli", "probability": loss}
+    return ChangePlan(at_s, link, delay_s=delay_s, loss=law)
 
 
 def _planned(
@@ -49,12 +97,18 @@ def _planned(
 def _of_traces(
     changes: Sequence[Change], names: Mapping[str, list[int]], drawing: Drawing, source: Source
 ) -> Iterator[Problem]:
-    """A rate that follows a trace does not change besides."""
+    """Yield the changes of quantities that follow a trace."""
     for number, change in enumerate(changes):
-        traced = any(isinstance(drawing.links[link].rate_bps, Traced) for link in names[change.link])
+        rates = [drawing.links[link].rate_bps for link in names[change.link]]
+        traced = [rate_bps for rate_bps in rates if isinstance(rate_bps, Traced)]
         if change.rate is not None and traced:
             place = ("network", "changes", number, "rate")
             yield source.problem(place, f"{change.rate:g} bit/s", "no rate: this link's follows a trace")
+        if change.delay is not None and any(rate.conditions.delay_s is not None for rate in traced):
+            place = ("network", "changes", number, "delay")
+            yield source.problem(place, f"{change.delay:g} s", "no delay: this link's follows a trace")
+        if change.loss is not None and any(rate.conditions.loss is not None for rate in traced):
+            yield source.problem(("network", "changes", number, "loss"), "a loss", "none: this link's follows a trace")
 
 
 def link_names(drawing: Drawing) -> dict[str, list[int]]:

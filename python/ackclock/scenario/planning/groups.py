@@ -31,7 +31,18 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
     name = group.name or _default_name(spec.name, group)
-    return GroupPlan(name, control, tcp, _slow_reader(group, tcp, place, source))
+    readers, misbehaviour = _slow_reader(group, tcp, place, source), _misbehaviour(group, tcp, place, source)
+    return GroupPlan(name, control, tcp, readers, misbehaviour)
+
+
+def _misbehaviour(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> Mapping[str, Any] | None:
+    """Return the misbehaviour of the receivers. A sender that gets no sign of loss must have another limit."""
+    planned = group.misbehaviour.planned() if group.misbehaviour else None
+    is_silent = planned is not None and (planned["conceals_losses"] or planned["optimistic_acks"] > 0)
+    if is_silent and tcp.receive_window_bytes is None:
+        expected = 'tcp.receive_window = "…" with it: nothing else ends the growth of the window'
+        raise ScenarioError([source.problem((*place, "misbehaviour"), "an unlimited receive window", expected)])
+    return planned
 
 
 def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> Mapping[str, Any] | None:

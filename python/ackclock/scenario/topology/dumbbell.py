@@ -12,7 +12,7 @@ from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faul
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
 from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed, not_longer
-from ackclock.scenario.topology.network import Drawing, Impaired, Link, Way
+from ackclock.scenario.topology.network import Drawing, Impaired, Link, Loss, Way, lossy
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 
 #: Name of the shared link.
@@ -27,6 +27,12 @@ class Reverse(Table):
 
     rate: LinkRate = Field(description='its rate, such as "10Mbit"')
     queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
+    loss: Loss | None = Field(None, description="random loss before the queue")
+
+    def link(self) -> Link:
+        """Return the link."""
+        place = ("network", "reverse", "queue")
+        return Link("reverse", self.rate, self.queue, place, loss=lossy(self.loss))
 
 
 class Dumbbell(Impaired, Topology):
@@ -159,7 +165,7 @@ class Dumbbell(Impaired, Topology):
         )
         links = [bottleneck]
         if self.reverse:
-            links.append(Link("reverse", self.reverse.rate, self.reverse.queue, ("network", "reverse", "queue")))
+            links.append(self.reverse.link())
         return links
 
     def _way(self, direction: str | None, rtt_s: float, links: list[Link]) -> Way:

@@ -2,7 +2,7 @@
 
 It has links and ways, or hosts between which the ways are drawn. A link's table has its rate, delay, queue and
 impairments. Random loss, jitter, reordering, duplication and corruption mean what they do in netem (tc-netem(8)): loss
-stands before the queue, all else behind the transmitter.
+stands before the queue, all else behind the transmitter. Thinned ACKs: RFC 3449 section 5.2.2. Tunnels: RFC 6040.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Drawing:
 
 
 class Loss(Table):
-    """Random loss of data packets on a link: every n-th of a flow, independently, or in bursts; of SYNs if given.
+    """Random loss of data packets on a link: every n-th of a flow, independently, or in bursts; of SYNs, ACKs if given.
 
     In bursts (Gilbert and Elliott): each data packet is lost with the probability of the state that it finds, and then
     draws whether the other state follows. These are p, r, 1-h and 1-k of netem's `loss gemodel`.
@@ -99,6 +99,10 @@ class Loss(Table):
     probability: Chance | None = Field(None, description="loss probability of each packet; 0: none is lost")
     syn: Chance | None = Field(
         None, description="with probability: loss probability of each SYN and SYN/ACK; absent: they are never lost"
+    )
+    ack: Share | None = Field(None, description="loss of each ACK; beside a probability; absent: they are never lost")
+    ack_thinning: Annotated[int, Field(ge=2, le=10**6)] | None = Field(
+        None, description="n: of n ACKs the last passes; beside a probability; absent: all do"
     )
     p_good_to_bad: Share | None = Field(
         None, description="bursty loss: probability of going from the good to the bad state"
@@ -117,6 +121,8 @@ class Loss(Table):
             raise fault(f"{' and '.join(laws)} together" if laws else "none of its keys", _LOSSES)
         for key, law in (
             ("syn", "probability"),
+            ("ack", "probability"),
+            ("ack_thinning", "probability"),
             ("p_bad_to_good", "p_good_to_bad"),
             ("in_bad", "p_good_to_bad"),
             ("in_good", "p_good_to_bad"),
@@ -139,15 +145,17 @@ class Loss(Table):
                 "in_bad": 1.0 if self.in_bad is None else self.in_bad,
                 "in_good": self.in_good or 0.0,
             }
-        if self.syn:
-            return {"kind": "with_syn", "probability": self.probability, "syn": self.syn}
+        by_kind = {"syn": self.syn or 0.0, "ack": self.ack or 0.0, "ack_thinning": self.ack_thinning or 1}
+        if by_kind != {"syn": 0.0, "ack": 0.0, "ack_thinning": 1}:
+            return {"kind": "by_kind", "probability": self.probability, **by_kind}
         return {"kind": "bernoulli", "probability": self.probability}
 
 
 def lossy(loss: Loss | None) -> Mapping[str, Any] | None:
     """Return the plan's form of a loss; None for one that never drops."""
     planned = loss.planned() if loss else None
-    return None if planned is None or planned.get("probability") == 0 == planned.get("syn", 0) else planned
+    never = {"kind": "bernoulli", "probability": 0}
+    return None if planned == never else planned
 
 
 class Jitter(Table):
@@ -172,6 +180,12 @@ class Impaired(Table):
     reorder: OfPackets | None = Field(None, description="packets that skip the link's delay, overtaking others")
     duplicate: OfPackets | None = Field(None, description="packets that arrive twice")
     corrupt: OfPackets | None = Field(None, description="corrupted packets: the receiver discards them")
+    ecn: Literal["preserve", "bleach", "ect1_to_ect0", "ce_to_ect0"] | None = Field(
+        None, description='how the ECN field is rewritten; "bleach": to Not-ECT; "preserve": not'
+    )
+    tunnel: Literal["rfc6040", "compatibility", "rfc3168", "ce_lost"] | None = Field(
+        None, description="ECN of a tunnel over the link; absent: there is none"
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Impaired:
@@ -184,7 +198,8 @@ class Impaired(Table):
     @property
     def is_impaired(self) -> bool:
         """Return True if the medium does more than delay, or is explicitly set not to."""
-        return any(key is not None for key in (self.jitter, self.reorder, self.duplicate, self.corrupt))
+        keys = (self.jitter, self.reorder, self.duplicate, self.corrupt, self.ecn, self.tunnel)
+        return any(key is not None for key in keys)
 
     def loss_planned(self) -> Mapping[str, Any] | None:
         """Return the plan's form of a link's loss; None for one that never drops."""
@@ -199,6 +214,10 @@ class Impaired(Table):
         for key in ("reorder", "duplicate", "corrupt"):
             if (written := getattr(self, key)) is not None:
                 made = replace(made, **{key: written.probability})
+        if self.ecn is not None:
+            made = replace(made, ecn=None if self.ecn == "preserve" else self.ecn)
+        if self.tunnel is not None:
+            made = replace(made, tunnel=self.tunnel)
         return made if self.is_impaired and (before or made != MediumPlan()) else before
 
 

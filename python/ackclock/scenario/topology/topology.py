@@ -33,6 +33,8 @@ class Change(Impaired):
     def _something_changes(self) -> Change:
         if all(value is None for value in (self.rate, self.delay, self.up, self.loss)) and not self.is_impaired:
             raise fault("no change", 'rate = "…", delay = "…", up = false or up = true, or a loss and the like')
+        if self.tunnel is not None:
+            raise fault("a tunnel in a change", "it at the link, for the whole run: packets in it keep their headers")
         return self
 
 

@@ -52,6 +52,26 @@ class SlowReader(Table):
         }
 
 
+# S. Savage et al.: TCP congestion control with a misbehaving receiver, ACM CCR 29(5), 1999.
+class Misbehaviour(Table):
+    """A misbehaving receiver."""
+
+    ack_division: Annotated[int, Field(ge=1, le=8)] = Field(
+        1, description="ACKs for each that advances; each is of a part of its last segment"
+    )
+    duplicate_acks: Annotated[int, Field(ge=0, le=1000)] = Field(0, description="copies of each ACK")
+    optimistic_acks: Annotated[int, Field(ge=0, le=10**6)] = Field(
+        0, description="segments acknowledged before they arrive; losses are concealed as well"
+    )
+    conceals_losses: bool = Field(False, description="lost segments are acknowledged; they never arrive")
+    conceals_marks: bool = Field(False, description="no ECN mark is reported")
+
+    def planned(self) -> dict[str, Any] | None:
+        """Complete JSON-ready values, as a plan has them; None for a receiver that follows the rules."""
+        values = self.model_dump()
+        return None if values == Misbehaviour().model_dump() else values
+
+
 def _no_wildcard(name: str) -> str:
     if name == "*":
         raise fault('"*"', "another name: in metrics [*] means all flows")
@@ -88,6 +108,7 @@ class Transfers(Sending):
     slow_reader: SlowReader | None = Field(
         None, description="the application at the receiver, if it does not read at once; requires tcp.receive_window"
     )
+    misbehaviour: Misbehaviour | None = Field(None, description="misbehaviour of the receiver; absent: none")
     request: Request | None = Field(
         None, description='the receiver opens the connection and sends a request of this size, such as "300B"'
     )
