@@ -22,7 +22,7 @@ congestion = "bbr3"
 {flow}
 """
 
-#: What of a full packet on the wire is payload: with timestamps 1448 of 1514 bytes.
+#: Share of payload in a full packet on the wire, with TCP timestamps.
 PAYLOAD = 1448 / 1514
 
 

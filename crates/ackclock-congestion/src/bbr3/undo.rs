@@ -14,7 +14,7 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Nothing has been lost.
+    /// The state before any loss.
     pub const NONE: Undo = Undo {
         state: None,
         short_term: ShortTerm::NONE,
