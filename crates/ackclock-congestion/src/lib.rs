@@ -53,6 +53,7 @@ controllers! {
     illinois,
     ledbat,
     lincubic,
+    prague,
     reno,
     scalable,
     tahoe,

@@ -57,6 +57,10 @@ fn loss_based() -> Vec<(&'static str, Value)> {
             json!({ "increase": 1.0, "beta": 0.5, "slow_start_step": 1.0 }),
         ),
         (
+            "prague",
+            json!({ "rtt_ref_s": 0.025, "rtt_ref_after": 500 }),
+        ),
+        (
             "compound",
             json!({ "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0 }),
         ),
