@@ -219,3 +219,6 @@ impl Controller for Fractional {
         })
     }
 }
+
+#[cfg(test)]
+mod rfc9438;
