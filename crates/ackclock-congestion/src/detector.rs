@@ -89,6 +89,11 @@ pub trait Detector: Clone + Send + Sync + 'static {
         let _ = opening;
     }
 
+    /// Return true if no ACK changes anything until a timeout.
+    fn is_done(&self) -> bool {
+        false
+    }
+
     /// Process an ACK.
     fn on_ack(&mut self, ack: &Ack, view: View) -> Option<Steer>;
 
@@ -114,10 +119,14 @@ impl<C: Controller, D: Detector> Detecting<C, D> {
         }
     }
 
+    #[inline]
     fn detect(&mut self, ack: &Ack) {
-        if self.controller.discards_rtt(ack.now) {
-            return;
+        if !self.detector.is_done() && !self.controller.discards_rtt(ack.now) {
+            self.steer(ack);
         }
+    }
+
+    fn steer(&mut self, ack: &Ack) {
         let view = View {
             cwnd: self.controller.cwnd(),
             ssthresh: self.controller.ssthresh(),

@@ -158,6 +158,10 @@ impl Detector for HyStart {
     /// Linux's `pkts_acked` comes before `cong_avoid`.
     const AFTER_GROWTH: bool = false;
 
+    fn is_done(&self) -> bool {
+        self.exited
+    }
+
     fn on_ack(&mut self, ack: &Ack, view: View) -> Option<Steer> {
         let rtt = ack.rtt?;
         let min_rtt = self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt));
