@@ -31,7 +31,7 @@ PAGE = Path(__file__).resolve().parent / "concepts" / "simulators.md"
 
 Cell: TypeAlias = tuple[str, str, str, int]
 
-CONTROLS = {"Reno": '"reno"', "CUBIC": '{ kind = "cubic", hystart = false, reno_friendly = false }'}
+CONTROLS = {"Reno": '"reno"', "CUBIC": '{ kind = "cubic", slow_start = "standard", reno_friendly = false }'}
 QUEUES = {
     "pfifo 0.1 BDP": '{ discipline = "pfifo", limit = "0.1bdp" }',
     "pfifo 0.3 BDP": '{ discipline = "pfifo", limit = "0.3bdp" }',

@@ -18,7 +18,7 @@ import ackclock as ac
 VARIANTS = {
     "reno": '"reno"',
     "highspeed": '{ kind = "highspeed", whole_segments = false }',
-    "cubic": '{ kind = "cubic", beta = 0.8, hystart = false }',
+    "cubic": '{ kind = "cubic", beta = 0.8, slow_start = "standard" }',
     "htcp": '{ kind = "htcp", bandwidth_switch = false, rtt_scaling = false }',
 }
 BUFFERS = ("0.05", "0.2")

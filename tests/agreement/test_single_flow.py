@@ -32,7 +32,7 @@ sack = true
 model = "single-cubic"
 single_cubic = {{ {theory} }}
 [[flows]]
-congestion = {{ kind = "cubic", beta = 0.8, hystart = false, tick = "0ms"{more} }}
+congestion = {{ kind = "cubic", beta = 0.8, slow_start = "standard", tick = "0ms"{more} }}
 """
 
 SET_UPS = {

@@ -96,7 +96,7 @@ def test_what_is_given_goes_before_the_variant_and_the_variant_before_the_defaul
     cubic = algorithms.spec("congestion", "cubic")
     assert cubic.complete({})["beta"] == 0.7
     assert cubic.complete({}, "2008")["beta"] == 0.8
-    assert cubic.complete({}, "2008")["hystart"] is False
+    assert cubic.complete({}, "2008")["slow_start"] == "standard"
     assert cubic.complete({"beta": 0.5}, "2008")["beta"] == 0.5
     assert cubic.complete({}, "rfc9438")["reno_catch_up"] is True
 
@@ -141,7 +141,7 @@ def test_what_the_kernel_fixes_is_in_a_plans_units():
         "bytes": True,
         "weighted": False,
     }
-    assert algorithms.spec("congestion", "scalable").fixed == {"a": 0.01, "b": 0.125}
+    assert algorithms.spec("congestion", "scalable").fixed == {"a": 0.01, "b": 0.125, "slow_start": "standard"}
     assert algorithms.spec("queue", "blue").fixed == {}
 
 

@@ -179,7 +179,7 @@ def test_in_slow_start_windows_double_until_the_queue_is_full():
 
 
 def test_hystart_threshold_is_an_eighth_of_the_rtt_with_a_minimum_of_4_ms():
-    text = FTTH.replace("beta = 0.8", "beta = 0.8, hystart = true")
+    text = FTTH.replace("beta = 0.8", 'beta = 0.8, slow_start = "hystart"')
     (only,) = model_input(plan(text, "[meanfield]\nslow_start = true\n"))["classes"]
     assert only["opening"]["leave_delay_s"] == 0.004
 

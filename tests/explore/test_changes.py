@@ -35,7 +35,7 @@ count = 2           # two of them
 congestion = "cubic"
 
 [[flows]]
-congestion = { kind = "cubic", hystart = false }
+congestion = { kind = "cubic", slow_start = "standard" }
 """
 
 

@@ -66,9 +66,13 @@ class Method:
 
 RENO = Method("reno", "", bound=3.0, skipped=10, epochs=EPOCHS)
 FRACTIONS = Method(
-    "fractions", ', hystart = false, variant = "rfc9438", fast_convergence = false', bound=30.0, skipped=300, epochs=300
+    "fractions",
+    ', slow_start = "standard", variant = "rfc9438", fast_convergence = false',
+    bound=30.0,
+    skipped=300,
+    epochs=300,
 )
-WHOLE_SEGMENTS = Method("whole segments", ", hystart = false", bound=1.27, skipped=10, epochs=EPOCHS)
+WHOLE_SEGMENTS = Method("whole segments", ', slow_start = "standard"', bound=1.27, skipped=10, epochs=EPOCHS)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ SEEDS = range(1, 4)
 VARIANTS = {
     "reno": '"reno"',
     "highspeed": '"highspeed"',
-    "cubic": '{ kind = "cubic", beta = 0.8, hystart = false }',
+    "cubic": '{ kind = "cubic", beta = 0.8, slow_start = "standard" }',
     "htcp": '{ kind = "htcp", bandwidth_switch = false, rtt_scaling = false }',
 }
 DURATIONS_S = {"reno": 12_000, "highspeed": 1_000, "cubic": 1_000, "htcp": 1_000}

@@ -46,7 +46,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = cubic::Common::deserialize(parameters)?;
     // It is updated from the curve with each ACK.
     let cubic = Cubic::new(parameters, Time::ZERO, initial_window, Exact)?;
-    Ok(Box::new(cubic))
+    Ok(parameters.slow_start.control(cubic))
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
     fn accucubic(initial_window: f64, fast_convergence: bool) -> Box<dyn Controller> {
         let card = json!({
             "c": 0.4, "beta": 0.8, "fast_convergence": fast_convergence, "reno_friendly": true,
-            "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true,
+            "reno_catch_up": false, "slow_start": "standard", "delayed_ack_correction": true,
         });
         make(&card, initial_window).expect("the card's parameters")
     }

@@ -23,6 +23,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
+use super::slow_start::SlowStart;
 use super::window::delegate_to_window;
 use super::{require, Ack, Controller, Loss, Made};
 
@@ -36,6 +37,7 @@ struct Parameters {
     beta: f64,
     /// Segments more per acknowledged segment in slow start.
     slow_start_step: f64,
+    slow_start: SlowStart,
 }
 
 /// The window of an AIMD sender.
@@ -60,7 +62,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         parameters.beta > 0.0 && parameters.beta < 1.0,
         "beta, the share of the window that is kept, must be between 0 and 1",
     )?;
-    Ok(Box::new(Aimd {
+    Ok(parameters.slow_start.control(Aimd {
         parameters,
         window: FractionalWindow::new(initial_window),
     }))
@@ -109,8 +111,7 @@ mod tests {
     use serde_json::json;
 
     fn aimd(increase: f64, beta: f64, slow_start_step: f64) -> Box<dyn Controller> {
-        let card =
-            json!({ "increase": increase, "beta": beta, "slow_start_step": slow_start_step });
+        let card = json!({ "increase": increase, "beta": beta, "slow_start_step": slow_start_step, "slow_start": "standard" });
         make(&card, 16.0).expect("the card's parameters")
     }
 
@@ -198,9 +199,13 @@ mod tests {
             (1.0, 0.0, 1.0),
             (1.0, 0.5, 0.0),
         ] {
-            let card = json!({ "increase": increase, "beta": beta, "slow_start_step": step });
+            let card = json!({ "increase": increase, "beta": beta, "slow_start_step": step, "slow_start": "standard" });
             assert!(make(&card, 10.0).is_err());
         }
-        assert!(make(&json!({ "increase": 1.0, "beta": 0.5 }), 10.0).is_err());
+        assert!(make(
+            &json!({ "increase": 1.0, "beta": 0.5, "slow_start": "standard" }),
+            10.0
+        )
+        .is_err());
     }
 }

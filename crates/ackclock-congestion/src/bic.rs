@@ -33,6 +33,7 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::slow_start::SlowStart;
 use super::window::{delegate_to_window, Window};
 use super::{require, Ack, Controller, Loss, Made};
 
@@ -65,6 +66,7 @@ struct Parameters {
     fast_convergence: bool,
     /// True if increments are multiplied by the segments per ACK.
     ack_ratio: bool,
+    slow_start: SlowStart,
 }
 
 /// A BIC sender's window.
@@ -102,7 +104,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         parameters.max_increment > 0 && parameters.smooth_part > 0,
         "max_increment and smooth_part must be at least 1",
     )?;
-    Ok(Box::new(Bic {
+    Ok(parameters.slow_start.control(Bic {
         parameters,
         beta_1024,
         window: Window::new(initial_window),

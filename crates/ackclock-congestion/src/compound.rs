@@ -24,8 +24,10 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::detector::Steer;
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
+use super::slow_start::SlowStart;
 use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 /// Parameters as in the algorithm spec.
@@ -44,6 +46,7 @@ struct Parameters {
     gamma: f64,
     /// Window from which on dwnd may grow, in segments.
     low_window: f64,
+    slow_start: SlowStart,
 }
 
 /// A Compound sender's windows.
@@ -83,7 +86,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         beta > 0.0 && beta < 1.0 && k > 0.0 && k < 1.0,
         "beta and k must be between 0 and 1",
     )?;
-    Ok(Box::new(Compound {
+    Ok(parameters.slow_start.control(Compound {
         parameters,
         window: FractionalWindow::new(initial_window),
         dwnd: 0.0,
@@ -178,6 +181,11 @@ impl Controller for Compound {
         }
     }
 
+    /// Without a loss the delay's part is still 0.
+    fn steer_slow_start(&mut self, steer: Steer) {
+        self.window.steer_slow_start(steer);
+    }
+
     fn cwnd(&self) -> f64 {
         self.win()
     }
@@ -197,7 +205,7 @@ mod tests {
 
     fn compound(cwnd: f64, dwnd: f64) -> Compound {
         let card = json!({
-            "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0,
+            "slow_start": "standard", "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0,
         });
         let mut window = FractionalWindow::new(cwnd);
         window.end_slow_start();
@@ -289,7 +297,7 @@ mod tests {
     #[test]
     fn invalid_parameters_are_rejected() {
         let card = |name: &str, value: f64| {
-            let mut card = json!({
+            let mut card = json!({ "slow_start": "standard",
                 "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0,
             });
             card[name] = json!(value);

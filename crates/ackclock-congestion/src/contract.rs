@@ -199,7 +199,10 @@ mod tests {
 
     #[test]
     fn an_existing_cca_keeps_the_contract() {
-        assert_eq!(run_trials("reno", &json!({}), 20), Ok(()));
+        assert_eq!(
+            run_trials("reno", &json!({ "slow_start": "standard" }), 20),
+            Ok(())
+        );
     }
 
     #[test]

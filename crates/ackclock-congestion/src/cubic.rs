@@ -46,7 +46,7 @@ use fractional::Fractional;
 pub use parameters::Common;
 use parameters::{Parameters, BETA_SCALE};
 
-use super::hystart::{HyStart, Path};
+use super::detector::Steer;
 use super::window::Window;
 use super::{Ack, Controller, CubicState, Loss, Made, PriorWindow, Restart};
 
@@ -60,8 +60,6 @@ const MAX_PER_INCREMENT_UNKNOWN: u32 = 20;
 const MIN_PER_INCREMENT: u32 = 2;
 /// The window's growth when the target is not above it: a segment per this many windows.
 const PLATEAU_WINDOWS: u32 = 100;
-/// Linux's pacing rate in slow start and later, in windows per smoothed RTT.
-const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
 
 /// The tracking of the curve by the window, in which CUBIC's variants in whole segments differ.
 pub trait Tracking: Copy + Send + Sync + 'static {
@@ -113,7 +111,6 @@ pub struct Cubic<T = Stepwise> {
     per_increment: u32,
     /// Window and time of the last update from the curve in this epoch.
     updated: Option<(u32, Time)>,
-    hystart: Option<HyStart>,
 }
 
 /// Create the controller.
@@ -128,22 +125,11 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
     } = Parameters::deserialize(parameters)?;
     if whole_segments {
         let cubic = Cubic::new(common, tick, initial_window, Stepwise)?;
-        return Ok(Box::new(cubic));
+        return Ok(common.slow_start.control(cubic));
     }
     common.beta_1024()?;
-    Ok(Box::new(Fractional::new(common, initial_window)))
-}
-
-/// The rate that Linux keeps ready for pacing, which `HyStart` uses even without pacing.
-fn pacing_rate_bytes_per_s(cwnd: f64, ssthresh: f64, ack: &Ack) -> f64 {
-    let (slow_start, later) = PACING_RATIOS;
-    let ratio = if cwnd < ssthresh / 2.0 {
-        slow_start
-    } else {
-        later
-    };
-    let segment_bytes = ack.newly_acked_bytes as f64 / f64::from(ack.newly_acked.max(1));
-    ratio * cwnd * segment_bytes / ack.srtt.seconds()
+    let cubic = Fractional::new(common, initial_window);
+    Ok(common.slow_start.control(cubic))
 }
 
 /// 1/α = (1 + β) / (3 (1 − β)) in whole eighths.
@@ -176,38 +162,13 @@ impl<T: Tracking> Cubic<T> {
             min_rtt: None,
             per_increment: MIN_PER_INCREMENT,
             updated: None,
-            hystart: parameters.hystart.then(HyStart::from_start),
         })
     }
 
-    /// Keep the smallest RTT, and leave slow start when `HyStart` exits.
+    /// Keep the smallest RTT.
     fn observe(&mut self, ack: &Ack, rtt: Time) {
-        let settling = |epoch: Epoch| ack.now.since(epoch.start) < MIN_RTTS;
-        if self.epoch.is_some_and(settling) {
-            return;
-        }
-        let min_rtt = self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt));
-        self.min_rtt = Some(min_rtt);
-        if self.window.in_slow_start() {
-            self.check_hystart(ack, rtt, min_rtt);
-        }
-    }
-
-    fn check_hystart(&mut self, ack: &Ack, rtt: Time, min_rtt: Time) {
-        let path = Path {
-            cwnd: self.window.cwnd(),
-            min_rtt,
-            pacing_rate_bytes_per_s: pacing_rate_bytes_per_s(
-                f64::from(self.window.cwnd()),
-                self.window.ssthresh(),
-                ack,
-            ),
-            paced: ack.paced,
-        };
-        if let Some(hystart) = &mut self.hystart {
-            if hystart.should_exit(ack, rtt, &path) {
-                self.window.end_slow_start();
-            }
+        if !self.discards_rtt(ack.now) {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt)));
         }
     }
 
@@ -340,7 +301,7 @@ impl<T: Tracking> Controller for Cubic<T> {
         self.window.reduce(self.reduced());
     }
 
-    fn on_timeout(&mut self, now: Time, _in_flight: u32) {
+    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
         if !self.window.in_fast_recovery() {
             self.prior = self.window.cwnd();
         }
@@ -349,9 +310,15 @@ impl<T: Tracking> Controller for Cubic<T> {
         self.updated = None;
         self.min_rtt = None;
         self.window.restart(self.reduced());
-        if let Some(hystart) = &mut self.hystart {
-            hystart.restart(now);
-        }
+    }
+
+    fn steer_slow_start(&mut self, steer: Steer) {
+        self.window.steer_slow_start(steer);
+    }
+
+    fn discards_rtt(&self, now: Time) -> bool {
+        self.epoch
+            .is_some_and(|epoch| now.since(epoch.start) < MIN_RTTS)
     }
 
     fn undo(&mut self, before: &PriorWindow) {

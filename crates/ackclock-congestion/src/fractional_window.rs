@@ -4,6 +4,7 @@
 //! sends whole segments: it rounds down.
 
 use super::ca_state::CaState;
+use super::detector::{Growth, Steer};
 use super::window::MIN_SSTHRESH;
 use super::{Ack, PriorWindow, Restart};
 
@@ -13,6 +14,8 @@ pub struct FractionalWindow {
     cwnd: f64,
     ssthresh: f64,
     ca_state: CaState,
+    /// The pace of slow start before the first loss.
+    growth: Growth,
 }
 
 impl FractionalWindow {
@@ -22,6 +25,7 @@ impl FractionalWindow {
             cwnd: initial_window.max(1.0),
             ssthresh: f64::INFINITY,
             ca_state: CaState::Open,
+            growth: Growth::FULL,
         }
     }
 
@@ -61,6 +65,10 @@ impl FractionalWindow {
         if !self.in_slow_start() {
             return acked;
         }
+        if self.ssthresh.is_infinite() {
+            self.cwnd += step * self.growth.share(acked);
+            return 0.0;
+        }
         let needed = (self.ssthresh - self.cwnd) / step;
         if acked < needed {
             self.cwnd += step * acked;
@@ -68,6 +76,17 @@ impl FractionalWindow {
         }
         self.cwnd = self.ssthresh;
         acked - needed
+    }
+
+    /// Change the pace of slow start, or leave it.
+    pub fn steer_slow_start(&mut self, steer: Steer) {
+        match steer {
+            Steer::Grow(growth) => self.growth = growth,
+            Steer::Exit(cwnd) => {
+                self.set(cwnd);
+                self.end_slow_start();
+            }
+        }
     }
 
     /// Set the window (at least 1), for controls that compute it; the threshold stays.
@@ -78,6 +97,12 @@ impl FractionalWindow {
     /// Create the present window the threshold.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd.max(f64::from(MIN_SSTHRESH));
+    }
+
+    /// Reduce to `ssthresh` (at least [`MIN_SSTHRESH`]) without a recovery episode: growth goes on.
+    pub fn reduce_in_place(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
+        self.cwnd = self.cwnd.min(self.ssthresh);
     }
 
     /// Reduce to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.

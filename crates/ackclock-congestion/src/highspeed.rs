@@ -35,6 +35,7 @@ use serde_json::Value;
 
 use fractional::Fractional;
 
+use super::slow_start::SlowStart;
 use super::window::{delegate_to_window, Window};
 use super::{Ack, Controller, Loss, Made};
 
@@ -59,6 +60,7 @@ const DECREASE_SCALE: u32 = 256;
 struct Parameters {
     /// True if the window is whole segments and a, b are the table's, as in Linux.
     whole_segments: bool,
+    slow_start: SlowStart,
 }
 
 /// Up to `window`, `decrease_256`/256 are given up at a loss.
@@ -84,11 +86,12 @@ struct HighSpeed {
 /// Parameters other than those of the algorithm spec.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
-    if parameters.whole_segments {
-        Ok(Box::new(HighSpeed::new(initial_window)))
+    let slow_start = parameters.slow_start;
+    Ok(if parameters.whole_segments {
+        slow_start.control(HighSpeed::new(initial_window))
     } else {
-        Ok(Box::new(Fractional::new(initial_window)))
-    }
+        slow_start.control(Fractional::new(initial_window))
+    })
 }
 
 /// b(w): the share that is given up at a loss (section 5).

@@ -33,6 +33,8 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::detector::Steer;
+use super::slow_start::SlowStart;
 use super::window::Window;
 use super::{Ack, Controller, Loss, Made, PriorWindow, Restart};
 
@@ -72,6 +74,7 @@ struct Parameters {
     /// The kernel's clock.
     #[serde(rename = "tick_s")]
     tick: Time,
+    slow_start: SlowStart,
 }
 
 /// An H-TCP sender's window.
@@ -106,10 +109,9 @@ struct Htcp {
 /// # Errors
 /// Parameters other than the spec's, or a tick of no length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
-    Ok(Box::new(Htcp::new(
-        Parameters::deserialize(parameters)?,
-        initial_window,
-    )?))
+    let parameters = Parameters::deserialize(parameters)?;
+    let htcp = Htcp::new(parameters, initial_window)?;
+    Ok(parameters.slow_start.control(htcp))
 }
 
 /// α(Δ) in whole segments, for `ticks` since the last loss at `hz` ticks per second.
@@ -287,6 +289,10 @@ impl Controller for Htcp {
 
     fn on_restart(&mut self, restart: &Restart) {
         self.window.restart_after_idle(restart);
+    }
+
+    fn steer_slow_start(&mut self, steer: Steer) {
+        self.window.steer_slow_start(steer);
     }
 
     fn cwnd(&self) -> f64 {

@@ -11,6 +11,8 @@
 //! - *Delay increase*: the smallest of a round's RTTs exceeds the smallest ever by an eighth of it (4 to
 //!   16 ms): a queue is standing.
 //!
+//! The smallest RTT is that since the last timeout, of the samples that the controller does not discard.
+//!
 //! Deviations from the paper are Linux's: the train is compared with RTT/2 plus an allowance for
 //! segments sent in batches; the delay detector takes the round's minimum over all its samples from the
 //! ninth on. Deviations from Linux: times are not rounded to microseconds; samples during fast recovery
@@ -27,6 +29,7 @@
 
 use ackclock_core::Time;
 
+use super::detector::{Detector, Steer, View};
 use super::Ack;
 
 /// Below this window a train is too short for an estimate (Linux: `hystart_low_window`).
@@ -45,12 +48,17 @@ const BATCH_BYTES: f64 = 4.0 * 65_536.0;
 /// The allowance for batches is at most this.
 const BATCH_ALLOWANCE_MAX: Time = Time::from_milliseconds(1);
 
+/// Linux's pacing rate in slow start and later, in windows per smoothed RTT; the detector uses it even without pacing.
+const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
+
 /// The round that began with a timeout ends with the repair.
 const UNTIL_RECOVERED: u64 = u64::MAX;
 
 /// The detectors' state.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStart {
+    /// Smallest RTT since the last timeout.
+    min_rtt: Option<Time>,
     exited: bool,
     /// The round ends when a segment beyond this one is acknowledged, or [`UNTIL_RECOVERED`].
     round_end: u64,
@@ -65,30 +73,31 @@ pub struct HyStart {
 
 /// The path properties that the detectors compare with.
 #[derive(Clone, Copy, Debug)]
-pub struct Path {
+struct Path {
     /// The congestion window, in segments.
-    pub cwnd: u32,
-    /// The smallest RTT ever.
-    pub min_rtt: Time,
+    cwnd: u32,
+    /// The smallest RTT since the last timeout.
+    min_rtt: Time,
     /// The rate that Linux would pace at, B/s.
-    pub pacing_rate_bytes_per_s: f64,
+    pacing_rate_bytes_per_s: f64,
     /// True if the sender does pace.
-    pub paced: bool,
+    paced: bool,
 }
 
 impl HyStart {
     /// Searching from the start of the connection.
     pub fn from_start() -> HyStart {
-        HyStart::searching(Time::ZERO, 0)
+        HyStart::searching(Time::ZERO, 0, None)
     }
 
     /// Search again, after a timeout at `now`.
-    pub fn restart(&mut self, now: Time) {
-        *self = HyStart::searching(now, UNTIL_RECOVERED);
+    fn restart(&mut self, now: Time) {
+        *self = HyStart::searching(now, UNTIL_RECOVERED, None);
     }
 
-    fn searching(now: Time, round_end: u64) -> HyStart {
+    fn searching(now: Time, round_end: u64, min_rtt: Option<Time>) -> HyStart {
         HyStart {
+            min_rtt,
             exited: false,
             round_end,
             round_start: now,
@@ -99,12 +108,12 @@ impl HyStart {
     }
 
     /// An ACK with an RTT sample arrived in slow start. Returns whether slow start should end now.
-    pub fn should_exit(&mut self, ack: &Ack, rtt: Time, path: &Path) -> bool {
+    fn should_exit(&mut self, ack: &Ack, rtt: Time, path: &Path) -> bool {
         if self.exited {
             return false;
         }
         if self.round_is_over(ack) {
-            *self = HyStart::searching(ack.now, ack.next);
+            *self = HyStart::searching(ack.now, ack.next, self.min_rtt);
         }
         if path.cwnd < LOW_WINDOW {
             return false;
@@ -143,6 +152,48 @@ impl HyStart {
             Time::from_picoseconds(min_rtt.picoseconds() / 8).clamp(DELAY_MIN, DELAY_MAX);
         self.round_min > min_rtt + increase
     }
+}
+
+impl Detector for HyStart {
+    /// Linux's `pkts_acked` comes before `cong_avoid`.
+    const AFTER_GROWTH: bool = false;
+
+    fn is_done(&self) -> bool {
+        self.exited
+    }
+
+    fn on_ack(&mut self, ack: &Ack, view: View) -> Option<Steer> {
+        let rtt = ack.rtt?;
+        let min_rtt = self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt));
+        self.min_rtt = Some(min_rtt);
+        if !view.in_slow_start() {
+            return None;
+        }
+        let path = Path {
+            cwnd: view.cwnd as u32,
+            min_rtt,
+            pacing_rate_bytes_per_s: pacing_rate_bytes_per_s(view, ack),
+            paced: ack.paced,
+        };
+        self.should_exit(ack, rtt, &path)
+            .then_some(Steer::Exit(view.cwnd))
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.restart(now);
+    }
+}
+
+/// The rate that Linux keeps ready for pacing.
+fn pacing_rate_bytes_per_s(view: View, ack: &Ack) -> f64 {
+    let (slow_start, later) = PACING_RATIOS;
+    let ratio = if view.cwnd < view.ssthresh / 2.0 {
+        slow_start
+    } else {
+        later
+    };
+    let segment_bytes = ack.newly_acked_bytes as f64 / f64::from(ack.newly_acked.max(1));
+    ratio * view.cwnd * segment_bytes / ack.srtt.seconds()
 }
 
 /// Return the extra duration of a train because segments leave in batches.

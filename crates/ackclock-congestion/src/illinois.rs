@@ -30,6 +30,7 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::slow_start::SlowStart;
 use super::window::{delegate_to_window, Window};
 use super::{require, Ack, Controller, Loss, Made};
 
@@ -60,6 +61,7 @@ struct Parameters {
     window_threshold: u32,
     /// RTTs without a queue before α is `alpha_max` again.
     theta: u32,
+    slow_start: SlowStart,
 }
 
 /// The two functions of the delay, in whole parts.
@@ -97,11 +99,8 @@ struct Illinois {
 /// Parameters other than the spec's, or limits in the wrong order.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
-    Ok(Box::new(Illinois::new(
-        Curves::new(&parameters)?,
-        &parameters,
-        initial_window,
-    )))
+    let illinois = Illinois::new(Curves::new(&parameters)?, &parameters, initial_window);
+    Ok(parameters.slow_start.control(illinois))
 }
 
 impl Curves {

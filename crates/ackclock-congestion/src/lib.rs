@@ -16,11 +16,15 @@ use serde_json::Value;
 
 pub mod ca_state;
 pub mod contract;
+pub mod detector;
 pub mod fractional_window;
 pub mod hystart;
+pub mod hystart_plus_plus;
 mod prototype;
 mod registry;
 pub mod round;
+pub mod search;
+pub mod slow_start;
 pub mod window;
 
 /// Declare the modules and list them in [`CONTROLLERS`].
@@ -50,6 +54,7 @@ controllers! {
     illinois,
     ledbat,
     lincubic,
+    prague,
     reno,
     scalable,
     tahoe,
@@ -62,6 +67,7 @@ controllers! {
 #[path = "../../../python/ackclock/scaffold/templates/control.rs"]
 mod template;
 
+use detector::Steer;
 pub use prototype::{CloneBox, Prototype};
 pub use registry::{register, Factory};
 
@@ -270,6 +276,15 @@ pub trait Controller: Send + Sync + CloneBox {
     fn on_restart(&mut self, restart: &Restart) {
         let _ = restart;
     }
+    /// Grow in slow start as a detector says, or leave it: for a controller whose algorithm spec has `slow_start`.
+    fn steer_slow_start(&mut self, steer: Steer) {
+        let _ = steer;
+    }
+    /// Return true while RTT samples still show the queue of the last loss, and count for nothing.
+    fn discards_rtt(&self, now: Time) -> bool {
+        let _ = now;
+        false
+    }
     /// Return the congestion window.
     fn cwnd(&self) -> f64;
     /// Return the slow start threshold; infinite until the first loss.
@@ -294,6 +309,10 @@ pub trait Controller: Send + Sync + CloneBox {
     /// Return the minimum number of segments in a TSO batch (Linux's `min_tso_segs`).
     fn min_tso_segs(&self) -> u32 {
         2
+    }
+    /// Return the binary logarithm of the TSO batches that a pacing rate fills in a second (Linux's `sk_pacing_shift`).
+    fn pacing_shift(&self) -> u32 {
+        10
     }
     /// Return the pacing rate of the payload, if the controller sets one.
     fn pacing_rate(&self) -> Option<Rate> {

@@ -58,7 +58,8 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         distance,
     } = Parameters::deserialize(parameters)?;
     let near = LinearNear { distance };
-    Ok(Box::new(Cubic::new(cubic, tick, initial_window, near)?))
+    let slow_start = cubic.slow_start;
+    Ok(slow_start.control(Cubic::new(cubic, tick, initial_window, near)?))
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     fn lincubic(initial_window: f64, distance: u32) -> Box<dyn Controller> {
         let card = json!({
             "c": 0.4, "beta": 0.8, "fast_convergence": true, "reno_friendly": true,
-            "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true,
+            "reno_catch_up": false, "slow_start": "standard", "delayed_ack_correction": true,
             "tick_s": 0.004, "distance": distance,
         });
         make(&card, initial_window).expect("the card's parameters")
@@ -117,7 +118,7 @@ mod tests {
         let cubic = {
             let card = json!({
                 "c": 0.4, "beta": 0.8, "fast_convergence": true, "reno_friendly": true,
-                "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true,
+                "reno_catch_up": false, "slow_start": "standard", "delayed_ack_correction": true,
                 "whole_segments": true, "tick_s": 0.004,
             });
             rounds(cubic::make(&card, 83.0).expect("the card's").as_mut(), 20)

@@ -21,6 +21,7 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::slow_start::SlowStart;
 use super::window::{delegate_to_window, Window};
 use super::{require, Ack, Controller, Loss, Made};
 
@@ -32,6 +33,7 @@ struct Parameters {
     a: f64,
     /// b: the share of the window that is given up at a loss.
     b: f64,
+    slow_start: SlowStart,
 }
 
 /// A Scalable sender's window.
@@ -48,7 +50,7 @@ struct Scalable {
 /// # Errors
 /// Parameters other than the spec's, a outside (0, 1], or b outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
-    let Parameters { a, b } = Parameters::deserialize(parameters)?;
+    let Parameters { a, b, slow_start } = Parameters::deserialize(parameters)?;
     require(
         a > 0.0 && a <= 1.0,
         "a, the segments that an acknowledged segment adds, must be above 0 and at most 1",
@@ -57,7 +59,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         b > 0.0 && b < 1.0,
         "b, the share of the window that is given up, must be between 0 and 1",
     )?;
-    Ok(Box::new(Scalable {
+    Ok(slow_start.control(Scalable {
         per_increment: (1.0 / a).round() as u32,
         b,
         window: Window::new(initial_window),
@@ -102,7 +104,11 @@ mod tests {
     use serde_json::json;
 
     fn scalable(initial_window: f64) -> Box<dyn Controller> {
-        make(&json!({ "a": 0.01, "b": 0.125 }), initial_window).expect("the card's parameters")
+        make(
+            &json!({ "a": 0.01, "b": 0.125, "slow_start": "standard" }),
+            initial_window,
+        )
+        .expect("the card's parameters")
     }
 
     fn acknowledge(controller: &mut dyn Controller, segments: u32) {
@@ -188,8 +194,11 @@ mod tests {
             (0.01, 1.0),
             (-1.0, 0.5),
         ] {
-            assert!(make(&json!({ "a": a, "b": b }), 10.0).is_err(), "{a} {b}");
+            assert!(
+                make(&json!({ "a": a, "b": b, "slow_start": "standard" }), 10.0).is_err(),
+                "{a} {b}"
+            );
         }
-        assert!(make(&json!({ "a": 0.01 }), 10.0).is_err());
+        assert!(make(&json!({ "a": 0.01, "slow_start": "standard" }), 10.0).is_err());
     }
 }

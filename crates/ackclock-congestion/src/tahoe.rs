@@ -21,13 +21,16 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::slow_start::SlowStart;
 use super::window::{delegate_to_window, Window};
 use super::{Ack, Controller, Loss, Made, RecoveryPolicy};
 
-/// Tahoe has no parameters.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Parameters {}
+struct Parameters {
+    slow_start: SlowStart,
+}
 
 /// A Tahoe sender's window.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +41,10 @@ struct Tahoe {
 /// Create the controller.
 ///
 /// # Errors
-/// Any parameter: there are none.
+/// Parameters other than the spec's.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
-    Parameters::deserialize(parameters)?;
-    Ok(Box::new(Tahoe {
+    let Parameters { slow_start } = Parameters::deserialize(parameters)?;
+    Ok(slow_start.control(Tahoe {
         window: Window::new(initial_window),
     }))
 }
@@ -81,7 +84,7 @@ mod tests {
     use serde_json::json;
 
     fn tahoe(initial_window: f64) -> Box<dyn Controller> {
-        make(&json!({}), initial_window).expect("no parameters are needed")
+        make(&json!({ "slow_start": "standard" }), initial_window).expect("the spec's parameters")
     }
 
     /// Acknowledge a whole window, segment by segment.
@@ -138,6 +141,6 @@ mod tests {
 
     #[test]
     fn parameters_are_rejected() {
-        assert!(make(&json!({ "beta": 0.5 }), 10.0).is_err());
+        assert!(make(&json!({ "slow_start": "standard", "beta": 0.5 }), 10.0).is_err());
     }
 }

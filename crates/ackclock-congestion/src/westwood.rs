@@ -36,6 +36,7 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::slow_start::SlowStart;
 use super::window::{delegate_to_window, Window};
 use super::{Ack, Controller, Loss, Made};
 
@@ -48,6 +49,7 @@ struct Parameters {
     /// The kernel's clock.
     #[serde(rename = "tick_s")]
     tick: Time,
+    slow_start: SlowStart,
 }
 
 /// A Westwood sender's window.
@@ -68,10 +70,8 @@ struct Westwood {
 /// Parameters other than the spec's, or a tick of no length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
-    Ok(Box::new(Westwood::new(
-        super::jiffy_clock(parameters.tick)?,
-        initial_window,
-    )))
+    let westwood = Westwood::new(super::jiffy_clock(parameters.tick)?, initial_window);
+    Ok(parameters.slow_start.control(westwood))
 }
 
 impl Westwood {

@@ -5,12 +5,17 @@
 //! It grows in the states of [`super::ca_state`].
 
 use super::ca_state::CaState;
+use super::detector::{Growth, Steer};
 use super::{Ack, PriorWindow, Restart};
 
 /// Implement the methods that a [`super::Controller`] delegates to its field `window`: the getters, the restart after
-/// an idle time, and the undo of a spurious reduction.
+/// an idle time, the undo of a spurious reduction, and the steps of slow start.
 macro_rules! delegate_to_window {
     () => {
+        fn steer_slow_start(&mut self, steer: $crate::detector::Steer) {
+            self.window.steer_slow_start(steer);
+        }
+
         fn undo(&mut self, before: &$crate::PriorWindow) {
             self.window.undo(before);
         }
@@ -42,6 +47,8 @@ pub struct Window {
     /// Acknowledged segments that have not made the window grow yet.
     credit: u32,
     ca_state: CaState,
+    /// The pace of slow start before the first loss.
+    growth: Growth,
 }
 
 impl Window {
@@ -52,6 +59,7 @@ impl Window {
             ssthresh: None,
             credit: 0,
             ca_state: CaState::Open,
+            growth: Growth::FULL,
         }
     }
 
@@ -96,11 +104,22 @@ impl Window {
         if !self.in_slow_start() {
             return acked;
         }
-        let grown = self.cwnd.saturating_add(acked);
-        let reached = self.ssthresh.map_or(grown, |ssthresh| grown.min(ssthresh));
+        let Some(ssthresh) = self.ssthresh else {
+            self.cwnd = self.cwnd.saturating_add(self.growth.count(acked));
+            return 0;
+        };
+        let reached = self.cwnd.saturating_add(acked).min(ssthresh);
         let used = reached - self.cwnd;
         self.cwnd = reached;
         acked - used
+    }
+
+    /// Change the pace of slow start, or leave it.
+    pub fn steer_slow_start(&mut self, steer: Steer) {
+        match steer {
+            Steer::Grow(growth) => self.growth = growth,
+            Steer::Exit(cwnd) => self.resume_at(cwnd as u32),
+        }
     }
 
     /// Grow by one segment for each `per_increment` acknowledged ones, counting from the last increment.
@@ -297,6 +316,7 @@ mod tests {
             ssthresh,
             credit: 0,
             ca_state: CaState::Open,
+            growth: Growth::FULL,
         }
     }
 

@@ -97,7 +97,7 @@ fn plan(rate_bps: f64, law: &str, buffer: f64, least: f64) -> Plan {
     let rate_p_s = rate_bps / PACKET_BITS;
     let parameters = json!({
         "c": 0.4, "beta": 0.8, "fast_convergence": true, "reno_friendly": true, "reno_catch_up": false,
-        "hystart": false, "adaptive_backoff": true, "bandwidth_switch": false, "rtt_scaling": false,
+        "slow_start": "standard", "adaptive_backoff": true, "bandwidth_switch": false, "rtt_scaling": false,
     });
     let flow = |number: u32| {
         let rtt_s = 0.08 + 0.02 * f64::from(number);

@@ -23,7 +23,7 @@ const WIRE_BYTES: u32 = 1500;
 /// The largest base RTT is larger than the smallest by this share: equal RTTs flatter a simulator.
 const RTT_SPREAD: f64 = 0.1;
 const SAMPLE_INTERVAL_S: &str = "0.01";
-const RENO: &str = r#"{ "kind": "reno", "parameters": {} }"#;
+const RENO: &str = r#"{ "kind": "reno", "parameters": { "slow_start": "standard" } }"#;
 const USAGE: &str =
     "usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE [PROCESSING]]]]";
 /// The flows start within this time.

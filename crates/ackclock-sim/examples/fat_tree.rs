@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fat_tree [--ports 8] [--levels 3] [--rate_bps 1e9] [--delay_s 1e-6] [--bytes 0] [--duration_s 1] [--seed 1]
-//!          [--routing ecmp] [--congestion '{"kind": "reno", "parameters": {}}'] [--limit 100] [--delayed_ack on]
+//!          [--routing ecmp] [--congestion '{"kind": "reno", "parameters": { "slow_start": "standard" }}'] [--limit 100] [--delayed_ack on]
 //! ```
 //!
 //! `--bytes 0`: transfers without end. Prints one line of JSON on standard output: packet-hops (packets of either
@@ -38,7 +38,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("duration_s", "1"),
     ("seed", "1"),
     ("routing", "ecmp"),
-    ("congestion", r#"{ "kind": "reno", "parameters": {} }"#),
+    (
+        "congestion",
+        r#"{ "kind": "reno", "parameters": { "slow_start": "standard" } }"#,
+    ),
     ("limit", "100"),
     ("delayed_ack", "on"),
 ];

@@ -89,7 +89,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
         "changes": [],
         "groups": [{
             "name": "short",
-            "congestion": { "kind": "reno", "parameters": {} },
+            "congestion": { "kind": "reno", "parameters": { "slow_start": "standard" } },
             "tcp": tcp("on"),
             "slow_reader": null,
             "misbehaviour": null,

@@ -3,6 +3,7 @@
 A spec is a TOML file named like the algorithm: `algorithms/congestion/cubic.toml`. It says what the algorithm is, where
 it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
 here and nowhere else; a scenario gives some parameters, the spec completes them, and an engine receives all of them.
+`slow_start` is a parameter of many congestion controls: each spec has its default, `slow_start.toml` all else.
 Where the real kernel has the algorithm, its table `[linux]` says how the kernel is told.
 
 Specs are our own files and the tests check them, so they are read without pydantic; it is imported when a user's
@@ -246,6 +247,8 @@ def spec(family: Family, name: str) -> AlgorithmSpec:
 
 def made(family: Family, content: Mapping[str, Any]) -> AlgorithmSpec:
     """The spec that a file's content is. Raises `TypeError` for a key that specs do not have, or that is missing."""
+    if "slow_start" in content:
+        content = _with_slow_start(content)
     tables: dict[str, Any] = {
         "references": [Reference(**table) for table in content.get("references", ())],
         "parameters": {name: Parameter(**table) for name, table in content.get("parameters", {}).items()},
@@ -253,6 +256,22 @@ def made(family: Family, content: Mapping[str, Any]) -> AlgorithmSpec:
         "linux": linux(content["linux"]) if "linux" in content else None,
     }
     return AlgorithmSpec(family=family, **{**content, **tables})
+
+
+def _with_slow_start(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A spec's content with the shared parameter `slow_start`, which a kernel's code fixes unless the spec differs."""
+    default = content["slow_start"]
+    parameter = {"default": default, **_slow_start()}
+    rest = {name: table for name, table in content.items() if name != "slow_start"}
+    if "linux" in rest:
+        kernel = {"slow_start": {"fixed": default}, **rest["linux"].get("parameters", {})}
+        rest["linux"] = {**rest["linux"], "parameters": kernel}
+    return {**rest, "parameters": {**content.get("parameters", {}), "slow_start": parameter}}
+
+
+@cache
+def _slow_start() -> Mapping[str, Any]:
+    return _values((Path(__file__).parent / "slow_start.toml").read_text(encoding="utf-8"))
 
 
 def title(family: Family, name: str) -> str:

@@ -15,18 +15,27 @@ Plain: TypeAlias = str | int | float | bool
 
 @dataclass(frozen=True, kw_only=True)
 class Knob:
-    """A parameter of a control's module, a whole number: `{ knob = "beta", scale = 1024, default = 717 }`."""
+    """A parameter of a control's module, a whole number: `{ knob = "beta", scale = 1024, default = 717 }`.
+
+    A choice has a number for each value that the module knows: `{ knob = "hystart", values = { standard = 0, … } }`.
+    """
 
     knob: str
     #: Factor of a plan's value before it is rounded.
     scale: float = 1.0
+    #: Numbers of a choice's values; other values are refused.
+    values: Mapping[str, int] = field(default_factory=dict)
     #: Default of the kernel's own module; a module of ours always gets its parameters.
     default: int | None = None
 
     def number(self, value: Any) -> int:
         """A plan's value as the module counts it."""
-        number: int = round(value * self.scale)
+        number: int = self.values[value] if self.values else round(value * self.scale)
         return number
+
+    def has(self, value: Any) -> bool:
+        """Return True if the module knows a plan's value."""
+        return not self.values or value in self.values
 
 
 @dataclass(frozen=True, kw_only=True)

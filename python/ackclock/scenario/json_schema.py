@@ -154,12 +154,15 @@ def _common(name: str, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _left(table: Mapping[str, Any], common: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
-    """Return the part of a table's schema beyond the shared one, and the key's description."""
+    """Return the part of a table's schema beyond the shared one, and the key's description.
+
+    That the key is there is the condition under which the part applies, so it is not required once more.
+    """
     keys = {
         name: name == key or {word: value for word, value in said.items() if word not in common[name]} or True
         for name, said in table["properties"].items()
     }
-    required = table.get("required", [])
+    required = [name for name in table.get("required", ()) if name != key]
     return {"properties": keys, **({"required": required} if required else {}), "additionalProperties": False}
 
 

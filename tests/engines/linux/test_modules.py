@@ -287,7 +287,7 @@ class TestParameters:
         for name in bundled_modules.NAMES:
             spec = algorithms.spec("congestion", name)
             assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(spec.parameters) - 1, (
-                "all but hystart"
+                "all but slow_start"
             )
 
     @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ class TestParameters:
             ("lincubic", {"beta": 2.0}, "lincubic: beta: found 2.0; expected at most 0.99"),
             ("lincubic", {"bta": 0.7}, 'lincubic: bta: found an unknown key; expected "beta"'),
             ("accucubic", {"distance": 2}, "accucubic: distance: found an unknown key"),
-            ("lincubic", {"hystart": True}, "lincubic: hystart: found true; expected false"),
+            ("lincubic", {"slow_start": "hystart"}, 'lincubic: slow_start: found "hystart"; expected "standard"'),
         ],
     )
     def test_a_module_that_cannot_be_loaded_is_reported_in_one_line(self, name, parameters, message):

@@ -73,7 +73,7 @@ def test_knobs_are_the_kernels(kind):
 
 def test_parameters_of_modules_are_in_their_units():
     """C = 0.4 is 41/1024 × 10 in the kernel, beta = 0.8 is 819/1024."""
-    given = 'congestion = { kind = "cubic", c = 0.8, beta = 0.8, hystart = false, fast_convergence = false }'
+    given = 'congestion = { kind = "cubic", c = 0.8, beta = 0.8, slow_start = "standard", fast_convergence = false }'
     assert stack.modules(plan(given)) == {
         "tcp_cubic.beta": 819,
         "tcp_cubic.bic_scale": 82,
@@ -172,7 +172,9 @@ def test_settings_that_the_kernel_does_not_expose_are_rejected(given, what):
         ("scalable", "b = 0.25", "b = 0.25"),
         ("bbr", 'min_rtt_window = "5s"', "min_rtt_window_s = 5.0"),
         ("dctcp", "clamp_alpha_on_loss = true", "clamp_alpha_on_loss = true"),
-        ("lincubic", "hystart = true", "hystart = true"),
+        ("lincubic", 'slow_start = "hystart"', "slow_start = hystart"),
+        ("cubic", 'slow_start = "search"', "slow_start = search"),
+        ("reno", 'slow_start = "hystart++"', "slow_start = hystart++"),
     ],
 )
 def test_parameters_fixed_in_a_cca_are_rejected(kind, given, what):

@@ -51,7 +51,7 @@ def reasons_of(*changes: tuple[str, str]) -> list[str]:
 
 def test_a_plan_for_ns2s_own_tcp_is_fully_supported():
     assert reasons_of() == []
-    assert reasons_of(('"reno"', '{ kind = "cubic", hystart = false }')) == []
+    assert reasons_of(('"reno"', '{ kind = "cubic", slow_start = "standard" }')) == []
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,11 @@ def test_a_plan_for_ns2s_own_tcp_is_fully_supported():
     [
         (('stack = "ns2"\nsack = true\ntimestamps = true', ""),
          ["RACK", "tail loss probes", "undone reductions", "proportional rate reduction", "quick ACKs"]),
-        (('"reno"', '"cubic"'), ['congestion control "cubic" with hystart = true']),
-        (('"reno"', '{ kind = "cubic", hystart = false, c = 0.2 }'), ['congestion control "cubic" with c = 0.2']),
+        (('"reno"', '"cubic"'), ['congestion control "cubic" with slow_start = hystart']),
+        (
+            ('"reno"', '{ kind = "cubic", slow_start = "standard", c = 0.2 }'),
+            ['congestion control "cubic" with c = 0.2'],
+        ),
         (('"reno"', '"bbr"'), ['congestion control "bbr"']),
         (('"pfifo", limit', '"codel", limit'), ['queue discipline "codel"']),
         (("sack = true", "sack = false"), []),
@@ -152,7 +155,7 @@ def test_the_same_seed_gives_the_same_bytes(result):
 
 
 @requires_ns2
-@pytest.mark.parametrize("control", ['"reno"', '{ kind = "cubic", hystart = false }', '"westwood"'])
+@pytest.mark.parametrize("control", ['"reno"', '{ kind = "cubic", slow_start = "standard" }', '"westwood"'])
 def test_it_agrees_with_the_packet_engine(control):
     """The same TCP: goodput within 2 %, the mean queueing delay within 10 %."""
     planned = plan(('"reno"', control))

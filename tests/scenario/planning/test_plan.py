@@ -150,7 +150,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
             "fast_convergence": True,
             "reno_friendly": True,
             "reno_catch_up": False,
-            "hystart": True,
+            "slow_start": "hystart",
             "delayed_ack_correction": True,
             "whole_segments": True,
             "tick_s": 0.004,
@@ -313,9 +313,9 @@ congestion = { kind = "cubic", beta = 0.8, fast_convergence = false }
 congestion = "reno"
 """
     old, own, reno = (group.congestion.parameters for group in plan(flows=flows).groups)
-    assert (old["beta"], old["hystart"], old["c"]) == (0.8, False, 0.4)
-    assert (own["beta"], own["hystart"], own["fast_convergence"]) == (0.8, True, False)
-    assert reno == {}
+    assert (old["beta"], old["slow_start"], old["c"]) == (0.8, "standard", 0.4)
+    assert (own["beta"], own["slow_start"], own["fast_convergence"]) == (0.8, "hystart", False)
+    assert reno == {"slow_start": "standard"}
 
 
 def test_loss_of_the_bottleneck():

@@ -17,20 +17,24 @@ const MSS_BYTES: u32 = 1448;
 
 pub fn candidates() -> Vec<Candidate> {
     let cards = [
-        ("reno", json!({}), true),
+        ("reno", json!({"slow_start": "standard"}), true),
         ("vegas", json!({"alpha": 2, "beta": 4, "gamma": 1}), true),
-        ("scalable", json!({"a": 0.01, "b": 0.125}), true),
+        (
+            "scalable",
+            json!({"a": 0.01, "b": 0.125, "slow_start": "standard"}),
+            true,
+        ),
         (
             "cubic",
             json!({
                 "c": 0.4, "beta": 0.7, "fast_convergence": true, "reno_friendly": true, "reno_catch_up": false,
-                "hystart": true, "delayed_ack_correction": true, "whole_segments": true, "tick_s": 0.004
+                "slow_start": "hystart", "delayed_ack_correction": true, "whole_segments": true, "tick_s": 0.004
             }),
             true,
         ),
         (
             "aimd",
-            json!({"increase": 1.0, "beta": 0.5, "slow_start_step": 1.0}),
+            json!({"increase": 1.0, "beta": 0.5, "slow_start_step": 1.0, "slow_start": "standard"}),
             false,
         ),
     ];

@@ -9,7 +9,7 @@ use serde_json::json;
 /// The algorithm spec's defaults with some parameters changed; increments without the segments per ACK.
 fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
-        "beta": 0.8, "max_increment": 16, "low_window": 14, "smooth_part": 20,
+        "slow_start": "standard", "beta": 0.8, "max_increment": 16, "low_window": 14, "smooth_part": 20,
         "fast_convergence": true, "ack_ratio": false,
     });
     for (name, value) in changes.as_object().expect("an object") {

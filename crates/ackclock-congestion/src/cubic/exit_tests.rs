@@ -4,14 +4,15 @@
 #![allow(clippy::float_cmp)]
 
 use super::super::window::testing::ack;
-use super::tests::cubic;
+use super::tests::parameters;
 use super::*;
 use serde_json::json;
 
 /// Slow start from 10 segments over a bottleneck of `rate` segments/s, one ACK for two segments; the
 /// queue of a round is that of its bursts. Returns the threshold that `HyStart` sets.
-fn hystart_exit(hystart: bool, rate: f64, standing_queue_s: f64) -> f64 {
-    let mut cubic = cubic(10.0, &json!({ "hystart": hystart }));
+fn hystart_exit(slow_start: &str, rate: f64, standing_queue_s: f64) -> f64 {
+    let parameters = parameters(&json!({ "slow_start": slow_start }));
+    let mut cubic = make(&parameters, 10.0).expect("the spec's parameters");
     let (mut next, mut unacknowledged) = (10, 0);
     let (mut round_s, rtt_s) = (1.0, 0.05 + standing_queue_s);
     for round in 0..6 {
@@ -36,9 +37,12 @@ fn hystart_exit(hystart: bool, rate: f64, standing_queue_s: f64) -> f64 {
 #[test]
 fn a_long_ack_train_ends_slow_start() {
     // 20 Mbit/s of 1514-byte packets: the train of the flight of 80 passes 25.5 ms at its 23rd ACK.
-    assert_eq!(hystart_exit(true, 20e6 / (8.0 * 1514.0), 0.0), 80.0 + 44.0);
     assert_eq!(
-        hystart_exit(false, 20e6 / (8.0 * 1514.0), 0.0),
+        hystart_exit("hystart", 20e6 / (8.0 * 1514.0), 0.0),
+        80.0 + 44.0
+    );
+    assert_eq!(
+        hystart_exit("standard", 20e6 / (8.0 * 1514.0), 0.0),
         f64::INFINITY
     );
 }
@@ -46,6 +50,6 @@ fn a_long_ack_train_ends_slow_start() {
 #[test]
 fn a_persistent_queue_ends_slow_start() {
     // Below 16 segments the detector is off; the ninth sample of the next round decides.
-    assert_eq!(hystart_exit(true, 500.0, 0.007), 40.0 - 4.0);
-    assert_eq!(hystart_exit(true, 1e6, 0.006), f64::INFINITY);
+    assert_eq!(hystart_exit("hystart", 500.0, 0.007), 40.0 - 4.0);
+    assert_eq!(hystart_exit("hystart", 1e6, 0.006), f64::INFINITY);
 }

@@ -6,14 +6,14 @@
 //! error that falls as one over the number of losses.
 //!
 //! Deviations from the RFC: ssthresh is β × cwnd, where section 4.6 takes the data in flight; slow start
-//! may end by `HyStart`; where the window has to come up to `W_est` it does so by no more than what is
+//! may end before a loss ([`crate::slow_start`]); where the window has to come up to `W_est` it does so by no more than what is
 //! acknowledged (section 4.3 sets it at once); a spurious loss
 //! gives back window and threshold, and no curve (section 4.9).
 
 use ackclock_core::Time;
 
-use super::{pacing_rate_bytes_per_s, Common};
-use crate::hystart::{HyStart, Path};
+use super::Common;
+use crate::detector::{Growth, Steer};
 use crate::{Ack, Controller, CubicState, Loss, PriorWindow, Restart};
 
 /// Smallest ssthresh in segments (RFC 5681 equation 4, RFC 9438 section 4.6).
@@ -33,7 +33,8 @@ pub struct Fractional {
     prior: f64,
     epoch: Option<Epoch>,
     reduced_this_episode: bool,
-    hystart: Option<HyStart>,
+    /// The pace of slow start before the first loss.
+    growth: Growth,
 }
 
 /// The curve of one congestion avoidance phase.
@@ -63,7 +64,7 @@ impl Fractional {
             prior: 0.0,
             epoch: None,
             reduced_this_episode: false,
-            hystart: parameters.hystart.then(HyStart::from_start),
+            growth: Growth::FULL,
         }
     }
 
@@ -104,19 +105,13 @@ impl Fractional {
         }
     }
 
-    fn slow_start(&mut self, ack: &Ack, acked: f64) {
-        self.cwnd = (self.cwnd + acked).min(self.ssthresh);
-        let path = Path {
-            cwnd: self.cwnd as u32,
-            min_rtt: ack.min_rtt,
-            pacing_rate_bytes_per_s: pacing_rate_bytes_per_s(self.cwnd, self.ssthresh, ack),
-            paced: ack.paced,
+    fn slow_start(&mut self, acked: f64) {
+        let counted = if self.ssthresh.is_infinite() {
+            self.growth.share(acked)
+        } else {
+            acked
         };
-        if let (Some(hystart), Some(rtt)) = (&mut self.hystart, ack.rtt) {
-            if hystart.should_exit(ack, rtt, &path) {
-                self.ssthresh = self.cwnd;
-            }
-        }
+        self.cwnd = (self.cwnd + counted).min(self.ssthresh);
     }
 
     /// Sections 4.6 and 4.7.
@@ -147,7 +142,7 @@ impl Controller for Fractional {
             1.0
         };
         if self.cwnd < self.ssthresh {
-            self.slow_start(ack, acked);
+            self.slow_start(acked);
         } else {
             self.avoid_congestion(ack, acked);
         }
@@ -159,7 +154,7 @@ impl Controller for Fractional {
     }
 
     /// Section 4.8.
-    fn on_timeout(&mut self, now: Time, _in_flight: u32) {
+    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
         if !self.reduced_this_episode {
             self.reduce();
         }
@@ -167,8 +162,15 @@ impl Controller for Fractional {
         self.w_max = None;
         self.epoch = None;
         self.cwnd = 1.0;
-        if let Some(hystart) = &mut self.hystart {
-            hystart.restart(now);
+    }
+
+    fn steer_slow_start(&mut self, steer: Steer) {
+        match steer {
+            Steer::Grow(growth) => self.growth = growth,
+            Steer::Exit(cwnd) => {
+                self.cwnd = cwnd.max(MIN_SSTHRESH);
+                self.ssthresh = self.cwnd;
+            }
         }
     }
 
@@ -217,3 +219,6 @@ impl Controller for Fractional {
         })
     }
 }
+
+#[cfg(test)]
+mod rfc9438;

@@ -4,6 +4,7 @@ use ackclock_core::Time;
 use serde::Deserialize;
 
 use crate::require;
+use crate::slow_start::SlowStart;
 
 /// Linux counts β in parts of this.
 pub const BETA_SCALE: u32 = 1024;
@@ -23,8 +24,8 @@ pub struct Common {
     pub reno_friendly: bool,
     /// True if `W_est` grows like Reno once it has reached the window before the loss.
     pub reno_catch_up: bool,
-    /// True if `HyStart` may end slow start.
-    pub hystart: bool,
+    /// Slow start: its pace and its end.
+    pub slow_start: SlowStart,
     /// True if growth counts acknowledged segments; otherwise it counts ACKs.
     pub delayed_ack_correction: bool,
 }

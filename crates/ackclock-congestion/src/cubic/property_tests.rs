@@ -82,11 +82,12 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..300),
         c in 1e-6..10.0,
         beta in 0.01..0.99,
+        start in prop_oneof![Just("standard"), Just("hystart"), Just("hystart++")],
         flags in any::<[bool; 7]>(),
     ) {
         let parameters = json!({
             "c": c, "beta": beta, "fast_convergence": flags[0], "reno_friendly": flags[1],
-            "reno_catch_up": flags[2], "hystart": flags[3], "delayed_ack_correction": flags[4],
+            "reno_catch_up": flags[2], "slow_start": start, "delayed_ack_correction": flags[4],
             "whole_segments": flags[6],
             "tick_s": if flags[5] { 0.004 } else { 0.0 },
         });

@@ -12,7 +12,7 @@ use serde_json::json;
 pub fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "c": 0.4, "beta": 0.7, "fast_convergence": true, "reno_friendly": true,
-        "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true, "whole_segments": true, "tick_s": 0.004,
+        "reno_catch_up": false, "slow_start": "standard", "delayed_ack_correction": true, "whole_segments": true, "tick_s": 0.004,
     });
     for (name, value) in changes.as_object().expect("an object") {
         parameters[name] = value.clone();
@@ -322,7 +322,7 @@ fn wrong_parameters_are_rejected() {
         json!({ "beta": -0.2 }),
         json!({ "c": 0.0 }),
         json!({ "c": -0.4 }),
-        json!({ "hystart": 1 }),
+        json!({ "slow_start": 1 }),
         json!({ "gamma": 1.0 }),
         json!({ "tick_s": "4ms" }),
     ] {

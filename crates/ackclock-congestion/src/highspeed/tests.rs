@@ -88,7 +88,11 @@ fn highspeed(initial_window: f64) -> HighSpeed {
 }
 
 fn rfc(initial_window: f64) -> Box<dyn Controller> {
-    make(&json!({ "whole_segments": false }), initial_window).expect("the card's parameters")
+    make(
+        &json!({ "whole_segments": false, "slow_start": "standard" }),
+        initial_window,
+    )
+    .expect("the card's parameters")
 }
 
 /// ACKs of one segment each, until all of the window is acknowledged.
@@ -246,6 +250,10 @@ fn the_response_function_is_that_of_the_rfc() {
 
 #[test]
 fn other_parameters_are_rejected() {
-    assert!(make(&json!({}), 10.0).is_err());
-    assert!(make(&json!({ "whole_segments": 3 }), 10.0).is_err());
+    assert!(make(&json!({ "slow_start": "standard" }), 10.0).is_err());
+    assert!(make(
+        &json!({ "whole_segments": 3, "slow_start": "standard" }),
+        10.0
+    )
+    .is_err());
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 /// The algorithm spec's defaults with a tick of 10 ms and some parameters changed.
 fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
-        "adaptive_backoff": true, "bandwidth_switch": true, "rtt_scaling": true, "tick_s": 0.01,
+        "slow_start": "standard", "adaptive_backoff": true, "bandwidth_switch": true, "rtt_scaling": true, "tick_s": 0.01,
     });
     for (name, value) in changes.as_object().expect("an object") {
         parameters[name] = value.clone();

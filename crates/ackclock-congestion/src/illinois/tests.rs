@@ -9,7 +9,7 @@ use serde_json::json;
 /// The algorithm spec's defaults with some parameters changed.
 fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
-        "alpha_max": 10.0, "alpha_min": 0.3, "beta_min": 0.125, "beta_max": 0.5,
+        "slow_start": "standard", "alpha_max": 10.0, "alpha_min": 0.3, "beta_min": 0.125, "beta_max": 0.5,
         "window_threshold": 15, "theta": 5,
     });
     for (name, value) in changes.as_object().expect("an object") {

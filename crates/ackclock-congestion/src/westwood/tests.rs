@@ -152,7 +152,11 @@ fn the_ack_that_ends_a_recovery_ends_a_sample_by_its_own_rtt() {
 
 #[test]
 fn invalid_parameters_are_rejected() {
-    assert!(make(&json!({ "tick_s": 0.0 }), 10.0).is_err());
-    assert!(make(&json!({}), 10.0).is_err());
-    assert!(make(&json!({ "tick_s": 0.004, "k": 1 }), 10.0).is_err());
+    assert!(make(&json!({ "tick_s": 0.0, "slow_start": "standard" }), 10.0).is_err());
+    assert!(make(&json!({ "slow_start": "standard" }), 10.0).is_err());
+    assert!(make(
+        &json!({ "tick_s": 0.004, "k": 1, "slow_start": "standard" }),
+        10.0
+    )
+    .is_err());
 }

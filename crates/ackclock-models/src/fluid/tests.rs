@@ -13,7 +13,7 @@ mod closed_forms;
 fn parameters(law: &str) -> Value {
     json!({
         "a": 0.01, "b": 0.125, "c": 0.4, "beta": if law == "vegas" { 4.0 } else { 0.8 },
-        "fast_convergence": true, "reno_friendly": true, "reno_catch_up": false, "hystart": false,
+        "fast_convergence": true, "reno_friendly": true, "reno_catch_up": false, "slow_start": "standard",
         "adaptive_backoff": true, "bandwidth_switch": false, "rtt_scaling": false,
         "alpha": if law == "fast" { 20.0 } else { 2.0 }, "gamma": if law == "fast" { 0.5 } else { 1.0 },
         "max_increment": 16.0, "low_window": 14.0, "smooth_part": 20.0, "ack_ratio": false,

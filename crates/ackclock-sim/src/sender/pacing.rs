@@ -1,6 +1,7 @@
 //! Pacing, and batches of segments that leave together (TSO autosizing).
 //!
-//! Linux forms packets of the segments that its pacing rate sends in a binary millisecond, 1/1024 s, at least two, and
+//! Linux forms packets of the segments that its pacing rate sends in a binary millisecond, 1/1024 s, at least two (a
+//! controller may choose another power of two, and another minimum), and
 //! leaves segmentation to the device or to software before it: with or without offload, the segments of such a batch
 //! follow each other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch
 //! and less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent. With
@@ -16,8 +17,6 @@ use super::{CaState, Sender};
 
 /// A connection's first segments leave immediately.
 const UNPACED_SEGMENTS: u64 = 10;
-/// A batch is what this part of a second sends: Linux shifts the rate (`sk_pacing_shift`).
-const BATCHES_PER_SECOND: f64 = 1024.0;
 /// Time within which the next ACK must be due, and the last batch must have left, for a wait to pay.
 const NEAR: Time = Time::from_milliseconds(1);
 /// Bytes of the largest batch: an IP packet with room for headers.
@@ -72,9 +71,9 @@ impl Pacing {
     }
 }
 
-/// Whole segments that a pacing rate sends in the time of a batch.
-fn segments_at(rate: Rate, mss_bytes: u32) -> u32 {
-    let bytes = rate.bytes_per_second() / BATCHES_PER_SECOND;
+/// Whole segments that a pacing rate sends in the time of a batch, 2^−`shift` s.
+fn segments_at(rate: Rate, shift: u32, mss_bytes: u32) -> u32 {
+    let bytes = rate.bytes_per_second() / f64::from(1_u32 << shift);
     (bytes.min(LARGEST_BATCH_BYTES) / f64::from(mss_bytes)) as u32
 }
 
@@ -181,7 +180,9 @@ impl Sender {
 
     /// Segments of a batch.
     fn batch_segments(&self) -> u32 {
-        segments_at(self.pacing_rate(), self.tcp.mss_bytes).max(self.controller.min_tso_segs())
+        let shift = self.controller.pacing_shift();
+        segments_at(self.pacing_rate(), shift, self.tcp.mss_bytes)
+            .max(self.controller.min_tso_segs())
     }
 
     /// The controller's rate, else 2 (slow start) or 1.2 windows per smoothed RTT.
@@ -226,7 +227,7 @@ mod tests {
     /// eight leave together, and seven in 10.794 ms, where a decimal millisecond sends eight.
     #[test]
     fn a_batch_is_the_rate_times_a_binary_millisecond() {
-        let segments = |bytes| segments_at(Rate::from_bytes_per_second(bytes), 1448);
+        let segments = |bytes| segments_at(Rate::from_bytes_per_second(bytes), 10, 1448);
         assert_eq!(segments(11_887_706.0), 8);
         assert_eq!(segments(11_751_417.0), 7);
         assert_eq!(segments(1e12), 45);

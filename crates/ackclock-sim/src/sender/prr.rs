@@ -84,6 +84,34 @@ mod tests {
         assert_eq!(in_flight, 10);
     }
 
+    /// RFC 6937 section 3 and its revision, RFC 9937, step by step: ssthresh 5, `RecoverFS` 10. Each row has
+    /// `DeliveredData`, pipe, whether the ACK is safe, and the window: pipe + `SndCnt`.
+    #[test]
+    fn the_steps_of_the_algorithm() {
+        let rows = [
+            // pipe > ssthresh: ⌈1 × 5/10⌉ − 0 = 1, which is sent.
+            (1, 8, false, 9),
+            // ⌈2 × 5/10⌉ − 1 = 0.
+            (1, 8, true, 8),
+            // ⌈5 × 5/10⌉ − 1 = 2, which are sent.
+            (3, 6, false, 8),
+            // pipe ≤ ssthresh: max(6 − 3, 1) = 3, but no more than ssthresh − pipe = 1.
+            (1, 4, false, 5),
+            // max(8 − 4, 2) = 4 of ssthresh − pipe = 5.
+            (2, 0, false, 4),
+            // max(9 − 8, 1) = 1, and one more for a safe ACK.
+            (1, 3, true, 5),
+        ];
+        let mut prr = Prr::new(5, 10);
+        for (delivered, pipe, safe, expected) in rows {
+            let window = prr.on_ack(delivered, pipe, safe);
+            assert_eq!(window, expected, "{delivered} {pipe} {safe}");
+            for _ in pipe..window {
+                prr.on_sent();
+            }
+        }
+    }
+
     #[test]
     fn after_heavy_loss_it_rebuilds_one_for_one_and_faster_with_progress() {
         let mut prr = Prr::new(10, 20);

@@ -10,6 +10,7 @@ fn compound() -> CongestionPlan {
     control(
         "compound",
         json!({
+            "slow_start": "standard",
             "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0,
         }),
     )

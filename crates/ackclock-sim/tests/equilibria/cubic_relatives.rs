@@ -42,7 +42,7 @@ fn accucubic(fast_convergence: bool) -> CongestionPlan {
         "accucubic",
         json!({
             "c": 0.4, "beta": 0.8, "fast_convergence": fast_convergence, "reno_friendly": true,
-            "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true,
+            "reno_catch_up": false, "slow_start": "standard", "delayed_ack_correction": true,
         }),
     )
 }

@@ -17,7 +17,8 @@ const SHORT_BUFFER: Bottleneck = Bottleneck {
 fn tahoe_begins_at_one_segment_after_each_loss_and_reno_does_not() {
     for tcp in [sack_tcp(), new_reno()] {
         let least = |kind: &str, tcp: &TcpPlan| {
-            let run = SHORT_BUFFER.run_with(tcp, &[control(kind, json!({}))], 20, 120);
+            let control = control(kind, json!({ "slow_start": "standard" }));
+            let run = SHORT_BUFFER.run_with(tcp, &[control], 20, 120);
             assert!(run.count(EventKind::Recovery) >= 4, "{kind}");
             assert_eq!(run.count(EventKind::Timeout), 0, "{kind}");
             run.windows().into_iter().fold(f64::INFINITY, f64::min)

@@ -45,7 +45,16 @@ fn parameter_sets(family: &str, name: &str, limit_packets: f64) -> Vec<Value> {
             .unwrap_or(&none)
             .clone()
     };
-    let (parameters, variants) = (tables("parameters"), tables("variants"));
+    let (mut parameters, variants) = (tables("parameters"), tables("variants"));
+    if let Some(default) = card.get("slow_start") {
+        // The parameter is described elsewhere, as one of many specs.
+        let shared = [("kind", Toml::from("choice")), ("default", default.clone())];
+        let shared: Table = shared
+            .map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect();
+        parameters.insert("slow_start".to_owned(), shared.into());
+    }
     let of_variant = |variant: &Toml| variant.get("parameters").and_then(Toml::as_table).cloned();
     let sets = std::iter::once(Table::new()).chain(variants.values().filter_map(of_variant));
     sets.map(|given| complete(&parameters, &given, limit_packets))

@@ -141,11 +141,11 @@ pub fn transfer(tcp: TcpPlan, segments: u64) -> FlowPlan {
     }
 }
 
-/// Reno, which has no parameters.
+/// Reno with the defaults of its algorithm spec.
 pub fn reno() -> CongestionPlan {
     CongestionPlan {
         kind: "reno".to_owned(),
-        parameters: json!({}),
+        parameters: json!({ "slow_start": "standard" }),
     }
 }
 
@@ -159,7 +159,7 @@ pub fn cubic() -> CongestionPlan {
             "fast_convergence": true,
             "reno_friendly": true,
             "reno_catch_up": false,
-            "hystart": true,
+            "slow_start": "hystart",
             "delayed_ack_correction": true,
             "whole_segments": true,
             "tick_s": 0.004,

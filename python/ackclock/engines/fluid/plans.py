@@ -45,7 +45,9 @@ def _longest_step_s(plan: Plan) -> float:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield the features of the plan's queues that the fluid model lacks."""
+    """Yield the features of the plan's queues and slow starts that the fluid model lacks."""
+    if plan.options["fluid"]["slow_start"]:
+        yield from dict.fromkeys(what for group in plan.groups for what in _unsupported_start(group))
     used = {hop.link for flow in plan.flows for hop in flow.forward.hops}
     yield from dict.fromkeys(what for link in sorted(used) for what in _unsupported_queue(plan.links[link].queue))
 
@@ -102,6 +104,15 @@ def _controller(table: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
 def queue_in_packets(queue: QueuePlan, packet_bytes: int) -> Queue:
     """Return a queue in packets. Raises `KeyError` for a discipline that is not in `QUEUES`."""
     return QUEUES[queue.discipline](queue.parameters, packet_bytes)
+
+
+def _unsupported_start(group: GroupPlan) -> Iterator[str]:
+    """HyStart's delay threshold is modelled for CUBIC; every other slow start ends with a loss."""
+    if group.congestion is None:
+        return
+    kind, start = group.congestion.kind, group.congestion.parameters.get("slow_start")
+    if start not in (None, "standard") and (kind, start) != ("cubic", "hystart"):
+        yield f'congestion control "{kind}" with slow_start = {start}'
 
 
 def _unsupported_queue(queue: QueuePlan) -> Iterator[str]:

@@ -223,8 +223,9 @@ def _knobs(kind: str) -> dict[str, tuple[str, Knob]]:
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
     spec = algorithms.spec("congestion", congestion.kind)
     clocks = {spec.key(name) for name in spec.kernel_parameters(Clock)}
+    knobs = {spec.key(name): knob for name, knob in spec.kernel_parameters(Knob).items()}
     for name, value in congestion.parameters.items():
-        if name in spec.fixed and value != spec.fixed[name]:
+        if (name in spec.fixed and value != spec.fixed[name]) or (name in knobs and not knobs[name].has(value)):
             yield f'congestion control "{congestion.kind}" with {name} = {_toml(value)}'
         if name in clocks and value not in TICKS_S:
             yield f'congestion control "{congestion.kind}" with a tick of {_ms(value)}'
@@ -239,6 +240,7 @@ def _several(plan: Plan) -> Iterator[str]:
     found: dict[str, dict[str, Any]] = {}
     for group in plan.groups:
         if group.congestion is not None and (linux := algorithms.spec("congestion", group.congestion.kind).linux):
-            knobs = _values(group.congestion) if linux.module else dict(group.congestion.parameters)
+            known = linux.module and not any(_of_control(group.congestion))
+            knobs = _values(group.congestion) if known else dict(group.congestion.parameters)
             if found.setdefault(group.congestion.kind, knobs) != knobs:
                 yield f'congestion control "{group.congestion.kind}" with two sets of parameters'

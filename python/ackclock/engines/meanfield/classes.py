@@ -112,7 +112,7 @@ def _spread(start_s: float, jitter_s: float) -> list[float]:
 def _hystart_s(group: GroupPlan, base_rtt_s: float) -> float | None:
     """The rise of the delay that ends slow start: an eighth of the RTT, within bounds."""
     congestion = group.congestion
-    if congestion is None or not congestion.parameters.get("hystart"):
+    if congestion is None or congestion.parameters.get("slow_start") != "hystart":
         return None
     low_s, high_s = HYSTART_S
     return min(max(base_rtt_s / 8, low_s), high_s)
@@ -149,6 +149,9 @@ def _candidates(plan: Plan) -> Iterator[tuple[str, bool]]:
     cubics = [
         group.congestion.parameters for group in plan.groups if group.congestion and group.congestion.kind == "cubic"
     ]
+    chosen_starts = {group.congestion.parameters.get("slow_start") for group in plan.groups if group.congestion}
+    for start in ("hystart++", "search"):
+        yield f"slow_start = {start}", chosen["slow_start"] and start in chosen_starts
     yield "growth that counts ACKs", any(not given["delayed_ack_correction"] for given in cubics)
     yield "a Reno estimate that catches up", any(given["reno_catch_up"] for given in cubics)
     yield from _scaled(plan, bool(cubics), [given["reno_friendly"] for given in cubics])

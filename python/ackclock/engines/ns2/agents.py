@@ -33,7 +33,7 @@ SETTABLE: Mapping[str, frozenset[str]] = {
 
 #: Parameters of ours that describe other kernels than its 2.6.22, and what it has: whatever differs is refused.
 PRESET: Mapping[str, Mapping[str, object]] = {
-    "cubic": {"hystart": False},
+    "cubic": {"slow_start": "standard"},
 }
 
 #: Parameters that only say how exactly a control counts.

@@ -16,8 +16,11 @@ CONTROLS: Mapping[str, str] = {
 
 #: Attributes of a control that a plan sets, by its parameter: those of the other parameters are the spec's default.
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
-    "cubic": {"c": "C", "beta": "Beta", "fast_convergence": "FastConvergence", "hystart": "HyStart"},
+    "cubic": {"c": "C", "beta": "Beta", "fast_convergence": "FastConvergence", "slow_start": "HyStart"},
 }
+
+#: Values of a choice that an attribute has, and their values there.
+CHOICES: Mapping[str, Mapping[object, bool]] = {"slow_start": {"standard": False, "hystart": True}}
 
 #: Parameters of ours of which ns-3 has one value.
 PRESET: Mapping[str, Mapping[str, object]] = {"cubic": {"reno_friendly": False}}
@@ -77,7 +80,8 @@ def of_control(congestion: CongestionPlan) -> dict[str, str]:
     """Attributes of a control's class."""
     spec = algorithms.spec("congestion", congestion.kind)
     told = ATTRIBUTES.get(congestion.kind, {})
-    values = {attribute: congestion.parameters[spec.key(name)] for name, attribute in told.items()}
+    given = {name: congestion.parameters[spec.key(name)] for name in told}
+    values = {told[name]: CHOICES.get(name, {}).get(value, value) for name, value in given.items()}
     name = CONTROLS[congestion.kind]
     return {f"{name}::{attribute}": _value(value) for attribute, value in values.items()}
 
@@ -155,7 +159,8 @@ def _of_control(congestion: CongestionPlan) -> Iterator[str]:
     for name, parameter in spec.parameters.items():
         value = congestion.parameters[spec.key(name)]
         usual = None if parameter.default is None else parameter.read(parameter.default)
-        if name not in free and value != PRESET.get(kind, {}).get(name, usual):
+        lacking = name in CHOICES and value not in CHOICES[name]
+        if lacking or (name not in free and value != PRESET.get(kind, {}).get(name, usual)):
             yield f'congestion control "{kind}" with {name} = {_word(value) if isinstance(value, bool) else value}'
 
 

@@ -83,7 +83,8 @@ fn mostly_timeouts_identify_no_cca() {
 /// Compound with the parameters of its algorithm spec.
 fn compound(deployed: bool) -> Candidate {
     let card = json!({
-        "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0
+        "slow_start": "standard", "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0,
+        "low_window": 38.0,
     });
     Candidate::new("compound", &card, deployed).expect("its card")
 }

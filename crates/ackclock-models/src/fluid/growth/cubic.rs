@@ -11,7 +11,7 @@
 //! Deviation from Kumar et al. 2010: they bound the growth by S_max packets/s, as the code of 2008 did; the
 //! RFC, and this file, by half the window in a round trip. HyStart: the increase of the delay only.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{Growth, Moment};
@@ -34,7 +34,13 @@ struct Parameters {
     fast_convergence: bool,
     reno_friendly: bool,
     reno_catch_up: bool,
+    #[serde(rename = "slow_start", deserialize_with = "is_hystart")]
     hystart: bool,
+}
+
+/// The engine rejects other slow starts than `HyStart` and the standard one.
+fn is_hystart<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(String::deserialize(deserializer)? == "hystart")
 }
 
 /// The growth since a loss, or since the end of slow start.

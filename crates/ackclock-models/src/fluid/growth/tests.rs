@@ -5,7 +5,7 @@ use super::*;
 fn law(name: &str) -> Box<dyn Growth> {
     let parameters = json!({
         "a": 0.01, "b": 0.125, "c": 0.4, "beta": if name == "vegas" { 4.0 } else { 0.7 },
-        "fast_convergence": true, "reno_friendly": true, "reno_catch_up": false, "hystart": true,
+        "fast_convergence": true, "reno_friendly": true, "reno_catch_up": false, "slow_start": "hystart",
         "adaptive_backoff": true, "bandwidth_switch": true, "rtt_scaling": false,
         "alpha": if name == "fast" { 20.0 } else { 2.0 }, "gamma": 0.5,
         "max_increment": 16.0, "low_window": 14.0, "smooth_part": 20.0, "ack_ratio": false,
