@@ -19,6 +19,7 @@ pub mod contract;
 pub mod fractional_window;
 pub mod hystart;
 mod prototype;
+pub mod realtime;
 pub mod round;
 pub mod window;
 
