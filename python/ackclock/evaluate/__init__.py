@@ -41,7 +41,6 @@ SECTIONS = {
 
 #: Why some sections have no scenario.
 NOT_COVERED = {
-    "5.2.2": "no engine has real-time congestion control (GCC, SCReAM, NADA)",
     "6.2": "no engine has tunnels that copy or bleach ECN",
     "7.2": "no engine has a circuit breaker (RFC 8084)",
     "7.6": "no engine has misbehaving receivers",

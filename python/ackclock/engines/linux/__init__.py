@@ -37,6 +37,7 @@ UNSUPPORTED = {
     features.DELAYS,
     features.INSIDE,
     features.PATHS,
+    features.MEDIA,
 }
 
 #: Supported features besides congestion controls.
