@@ -40,10 +40,26 @@ DOCS = ROOT / "docs"
 SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
-FAMILY_TITLES = {"congestion": "Congestion control algorithms", "queue": "Qdiscs and AQM", "stack": "TCP stacks"}
+FAMILY_TITLES = {
+    "congestion": "Congestion control algorithms",
+    "queue": "Qdiscs and AQM",
+    "realtime": "Congestion control of real-time media",
+    "stack": "TCP stacks",
+}
 #: Folders of the algorithms' Rust files; stacks and algorithms that only the kernel has are not in any.
-FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-sim/src/queue"}
-FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
+FAMILY_SOURCES = {
+    "congestion": "crates/ackclock-congestion/src",
+    "queue": "crates/ackclock-sim/src/queue",
+    "realtime": "crates/ackclock-congestion/src/realtime",
+}
+FAMILY_PLACES = {
+    "congestion": "[[flows]]",
+    "queue": "[network]",
+    "realtime": '[[traffic]]\nkind = "media"',
+    "stack": "[tcp]",
+}
+#: Key of a scenario, where it is not the family's name.
+FAMILY_KEYS = {"realtime": "congestion"}
 
 
 def main() -> None:
@@ -117,10 +133,11 @@ def usage(spec: AlgorithmSpec) -> str:
     required = [name for name, parameter in spec.parameters.items() if parameter.required]
     given = required or list(spec.parameters)[:1]
     more = "".join(f", {name} = {example(spec.parameters[name])}" for name in given)
-    line = f'{spec.family} = {{ {key} = "{spec.name}"{more} }}'
+    name = FAMILY_KEYS.get(spec.family, spec.family)
+    line = f'{name} = {{ {key} = "{spec.name}"{more} }}'
     if not more:
-        return fenced("toml", f'{FAMILY_PLACES[spec.family]}\n{spec.family} = "{spec.name}"')
-    short = f'{spec.family} = "{spec.name}"\n# or, with parameters:\n' if not required else ""
+        return fenced("toml", f'{FAMILY_PLACES[spec.family]}\n{name} = "{spec.name}"')
+    short = f'{name} = "{spec.name}"\n# or, with parameters:\n' if not required else ""
     return fenced("toml", f"{FAMILY_PLACES[spec.family]}\n{short}{line}")
 
 

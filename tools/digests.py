@@ -79,6 +79,8 @@ def made(spec: algorithms.AlgorithmSpec) -> Iterator[tuple[str, str]]:
         usual["queue"] = queue(spec)
         for congestion in ("cubic", "reno", "dctcp", "bbr"):
             yield congestion, MADE.format(**usual | {"congestion": congestion})
+    elif spec.family == "realtime":
+        yield "fifo", MADE.format(**usual) + f'[[traffic]]\nkind = "media"\ncongestion = "{spec.name}"\n'
     else:
         yield "fifo", MADE.format(**usual | {"stack": spec.name, "congestion": "reno"})
         yield "loss", MADE.format(**usual | {"stack": spec.name, "loss": "loss = { probability = 1e-2 }"})

@@ -22,9 +22,17 @@ stack = "{stack}"
 {tcp}
 [[flows]]
 congestion = {congestion}
+[[traffic]]
+kind = "media"
+congestion = {realtime}
 """
 #: Each family's table: its line in the scenario and the beginning of its keys.
-PLACES = {"queue": (6, "network.queue."), "congestion": (11, "flows[0].congestion."), "stack": (9, "tcp.")}
+PLACES = {
+    "queue": (6, "network.queue."),
+    "congestion": (11, "flows[0].congestion."),
+    "realtime": (14, "traffic[0].congestion."),
+    "stack": (9, "tcp."),
+}
 
 
 def outside(parameter: Parameter) -> Iterator[str]:
@@ -50,7 +58,8 @@ def scenario(spec: AlgorithmSpec, name: str, value: str) -> str:
     given = {n: '"64KB"' if p.kind == "bytes" else '"10p"' for n, p in spec.parameters.items() if p.required}
     given = {**given, name: value}
     keys = ", ".join(f"{key} = {text}" for key, text in given.items())
-    parts = {"queue": '{ discipline = "pfifo", limit = "50p" }', "congestion": '"reno"', "tcp": "", "stack": "linux"}
+    parts = {"queue": '{ discipline = "pfifo", limit = "50p" }', "tcp": "", "stack": "linux"}
+    parts |= {"congestion": '"reno"', "realtime": '"gcc"'}
     if spec.family == "stack":
         parts |= {"stack": spec.name, "tcp": keys}
     else:

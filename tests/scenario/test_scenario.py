@@ -433,7 +433,9 @@ def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
 def test_the_schema_defines_each_spec_a_single_time():
     text = json.dumps(scenario.json_schema())
     for spec in algorithms.every():
-        assert text.count(f'"title": "{spec.family}_{spec.name}"') == 1
+        # Of real-time media there are the names alone, which keeps the schema small.
+        count = 0 if spec.family == "realtime" else 1
+        assert text.count(f'"title": "{spec.family}_{spec.name}"') == count
 
 
 def test_every_key_of_the_schema_has_a_description_or_a_type():

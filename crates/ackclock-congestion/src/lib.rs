@@ -21,6 +21,7 @@ pub mod fractional_window;
 pub mod hystart;
 pub mod hystart_plus_plus;
 mod prototype;
+pub mod realtime;
 mod registry;
 pub mod round;
 pub mod search;

@@ -65,6 +65,17 @@ table!(
 );
 
 table!(
+    /// Frames of real-time media that were displayed: complete, and not older than one displayed before.
+    Frames {
+        time_s: f64,
+        flow: u32,
+        frame: u64,
+        bytes: u32,
+        delay_s: f64,
+    }
+);
+
+table!(
     /// Links of routed flows' paths, in the order in which data pass them.
     Paths {
         flow: u32,
@@ -217,6 +228,7 @@ record!(
         flow_samples: FlowSamples,
         cubic_samples: CubicSamples,
         delays: Delays,
+        frames: Frames,
         paths: Paths,
         queue_samples: QueueSamples,
         events: Events,

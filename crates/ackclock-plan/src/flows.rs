@@ -1,11 +1,12 @@
-//! Flows that are given one by one: TCP transfers and UDP sources.
+//! Flows that are given one by one: TCP transfers and flows over UDP.
 
 use std::sync::Arc;
 
 use ackclock_core::{Rate, Time};
-use ackclock_traffic::{DatagramSource, SlowReader};
+use ackclock_traffic::SlowReader;
 use serde::Deserialize;
 
+use crate::datagrams::SourcePlan;
 use crate::network::{EndsPlan, PathPlan};
 use crate::tcp::{CongestionPlan, Misbehaviour, TcpPlan};
 
@@ -44,7 +45,7 @@ pub struct FlowPlan {
     pub reverse: PathPlan,
 }
 
-/// A UDP source; its group has neither a congestion control nor a TCP.
+/// A flow over UDP; its group has neither a congestion control nor a TCP.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatagramPlan {
@@ -63,14 +64,14 @@ pub struct DatagramPlan {
     pub ends: Option<EndsPlan>,
     /// Path of the datagrams.
     pub forward: PathPlan,
-    /// Path of the echoes.
+    /// Path of the echoes or reports.
     pub reverse: PathPlan,
-    /// Payload of a datagram.
+    /// Payload of a datagram; of media, of the largest.
     pub payload_bytes: u32,
-    /// IPv4 and UDP headers (28).
+    /// IPv4 and UDP headers (28), and the RTP header (12) of media.
     pub header_bytes: u32,
-    /// Schedule of datagrams.
-    pub source: DatagramSource,
+    /// The two ends of the flow: what is sent, and when.
+    pub source: SourcePlan,
 }
 
 impl DatagramPlan {

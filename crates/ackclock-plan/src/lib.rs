@@ -5,6 +5,7 @@
 //! a quantity is absent) and an unknown field is an error.
 
 mod checks;
+mod datagrams;
 mod error;
 mod flows;
 mod network;
@@ -16,6 +17,7 @@ mod traffic;
 mod wire;
 
 pub use ackclock_traffic::DatagramSource;
+pub use datagrams::{MediaPlan, SourcePlan};
 pub use error::Error;
 pub use flows::{DatagramPlan, FlowPlan};
 pub use network::{

@@ -4,7 +4,7 @@
 
 use ackclock_core::tables::{Cell, Columns, NamedTables};
 use ackclock_core::Time;
-use ackclock_plan::{DatagramPlan, EndsPlan, Plan};
+use ackclock_plan::{DatagramPlan, EndsPlan, Plan, SourcePlan};
 use ackclock_sim::routing::Routing;
 use ackclock_traffic::{generate, start_draw, Departures, Ends, Generated, Start};
 use pyo3::exceptions::PyValueError;
@@ -164,10 +164,13 @@ fn departures_s(plan: &Plan, seed: u64) -> Vec<Vec<f64>> {
 }
 
 /// Return the departures of a UDP source until the end of the run. A delay-controlled source keeps its initial rate,
-/// since it gets no feedback here.
+/// since it gets no feedback here. Those of real-time media depend on feedback and are not returned.
 fn source_departures_s(source: &DatagramPlan, duration: Time, seed: u64, number: u64) -> Vec<f64> {
     let stop = source.stop.map_or(duration, |stop| stop.min(duration));
-    let mut left = Departures::new(&source.source, source.start, Some(stop), seed, number);
+    let SourcePlan::Scheduled(schedule) = &source.source else {
+        return Vec::new();
+    };
+    let mut left = Departures::new(schedule, source.start, Some(stop), seed, number);
     let mut times_s = Vec::new();
     while !left.next().is_never() {
         let now = left.next();

@@ -1,6 +1,8 @@
 //! Checks of an algorithm's parameters, made when a scenario is checked.
 
+use ackclock_congestion::realtime::{self, MediaRates};
 use ackclock_congestion::{contract, Error};
+use ackclock_core::Rate;
 use ackclock_sim::queue::{QueueContext, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,12 +36,28 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
 /// Raises `ValueError` with the reason if they are invalid. A CCA that the packet engine does not have passes.
 #[pyfunction]
 pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
+    if realtime::CONTROLLERS.iter().any(|(name, _)| *name == kind) {
+        return check_realtime(kind, parameters_json);
+    }
     let given =
         parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
     match ackclock_congestion::make(kind, &given, INITIAL_WINDOW) {
         Err(Error::Parameters { source, .. }) => Err(PyValueError::new_err(source.to_string())),
         _ => Ok(()),
     }
+}
+
+/// Check the parameters of a congestion control algorithm of real-time media. Rates are checked with the scenario.
+fn check_realtime(kind: &str, parameters_json: &str) -> PyResult<()> {
+    let rates = MediaRates {
+        min: Rate::from_bits_per_second(1.0),
+        start: Rate::from_bits_per_second(1.0),
+        max: Rate::from_bits_per_second(1.0),
+        frames_per_s: 1.0,
+    };
+    let read = parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let made = realtime::make(kind, &read, rates).map(drop);
+    made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Test a CCA with complete parameters (a JSON object) in `histories` random histories, always the same ones.

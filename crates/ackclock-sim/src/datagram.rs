@@ -4,11 +4,11 @@
 //! datagrams answered.
 
 use ackclock_core::Time;
-use ackclock_plan::DatagramPlan;
+use ackclock_plan::{DatagramPlan, DatagramSource};
 use ackclock_traffic::Departures;
 
-use crate::packet::{Flags, Kind, Packet, NO_PACKET};
-use crate::receiver::Reply;
+use crate::endpoint::{Endpoint, Outgoing, Payload};
+use crate::packet::{Flags, Packet};
 
 /// Bytes that an echo carries besides its headers.
 const ECHO_BYTES: u32 = 1;
@@ -16,119 +16,103 @@ const ECHO_BYTES: u32 = 1;
 /// Source of datagrams.
 #[derive(Debug)]
 pub struct Source {
-    flow: u32,
     wire_bytes: u32,
     departures: Departures,
-    /// Bytes of them, headers included.
-    pub sent_bytes: u64,
-    /// Echoes that have arrived.
-    pub received_packets: u64,
 }
 
 impl Source {
-    /// The source of flow number `flow`, which starts at `now`; `number` is the source's among those of the plan
-    /// and separates its random numbers from theirs.
-    pub fn new(flow: u32, plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Source {
+    /// The source that starts at `now`; `number` is the source's among those of the plan and separates its random
+    /// numbers from theirs.
+    pub fn new(
+        plan: &DatagramPlan,
+        source: &DatagramSource,
+        now: Time,
+        seed: u64,
+        number: u64,
+    ) -> Source {
         Source {
-            flow,
             wire_bytes: plan.payload_bytes + plan.header_bytes,
-            departures: Departures::new(&plan.source, now, plan.stop, seed, number),
-            sent_bytes: 0,
-            received_packets: 0,
+            departures: Departures::new(source, now, plan.stop, seed, number),
         }
     }
+}
 
-    /// Time of the next datagram; [`Time::NEVER`] if there is none.
-    pub fn wake(&self) -> Time {
+impl Endpoint for Source {
+    fn wake(&self) -> Time {
         self.departures.next()
     }
 
-    /// The datagram that is due at `now`.
-    pub fn send(&mut self, now: Time) -> Packet {
-        let sequence = self.sent_packets();
-        self.sent_bytes += u64::from(self.wire_bytes);
+    fn poll(&mut self, now: Time) -> Option<Outgoing> {
+        if self.wake() > now {
+            return None;
+        }
+        let sequence = self.departures.count();
         self.departures.sent(now);
-        Packet {
+        Some(Outgoing {
             sequence,
             timestamp: now,
-            enqueued: now,
-            flow: self.flow,
             wire_bytes: self.wire_bytes,
-            kind: Kind::Datagram,
-            ..NO_PACKET
-        }
+            flags: Flags::NONE,
+            payload: None,
+        })
     }
 
     /// An echo has arrived.
-    pub fn on_echo(&mut self, packet: &Packet, now: Time) {
-        self.received_packets += 1;
+    fn on_packet(&mut self, packet: &Packet, _payload: Option<Payload>, now: Time) {
         self.departures.on_rtt(now.since(packet.timestamp), now);
     }
 
-    /// The last round-trip time, where it is measured.
-    pub fn rtt(&self) -> Option<Time> {
+    fn rtt(&self) -> Option<Time> {
         self.departures.rtt()
-    }
-
-    /// Datagrams sent.
-    pub fn sent_packets(&self) -> u64 {
-        self.departures.count()
     }
 }
 
 /// Receiver of datagrams.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Sink {
     payload_bytes: u32,
     /// Bytes of an echo; none where there are no echoes.
     echo_bytes: Option<u32>,
-    /// Datagrams that have arrived.
-    pub received_packets: u64,
-    /// Echoes sent.
-    pub sent_packets: u64,
-    /// Sum of the delays from the source, ps.
-    delays: u128,
+    /// The echo to send.
+    echo: Option<Outgoing>,
+    delivered_bytes: u64,
 }
 
 impl Sink {
     /// A receiver for the datagrams of a plan.
-    pub fn new(plan: &DatagramPlan) -> Sink {
-        let echoes = plan.source.has_responses();
+    pub fn new(plan: &DatagramPlan, source: &DatagramSource) -> Sink {
+        let echoes = source.has_responses();
         Sink {
             payload_bytes: plan.payload_bytes,
             echo_bytes: echoes.then_some(plan.header_bytes + ECHO_BYTES),
-            received_packets: 0,
-            sent_packets: 0,
-            delays: 0,
+            echo: None,
+            delivered_bytes: 0,
         }
     }
+}
 
-    /// A datagram has arrived; returns its echo.
-    pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
-        self.received_packets += 1;
-        self.delays += u128::from(now.since(packet.timestamp).picoseconds());
-        let wire_bytes = self.echo_bytes?;
-        self.sent_packets += 1;
-        Some(Reply {
-            kind: Kind::Echo,
-            ack: packet.sequence,
-            window: 0,
-            echo: packet.timestamp,
+impl Endpoint for Sink {
+    fn wake(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn poll(&mut self, _now: Time) -> Option<Outgoing> {
+        self.echo.take()
+    }
+
+    fn on_packet(&mut self, packet: &Packet, _payload: Option<Payload>, _now: Time) {
+        self.delivered_bytes += u64::from(self.payload_bytes);
+        self.echo = self.echo_bytes.map(|wire_bytes| Outgoing {
+            sequence: packet.sequence,
+            timestamp: packet.timestamp,
             wire_bytes,
-            blocks: None,
             flags: Flags::NONE,
-        })
+            payload: None,
+        });
     }
 
-    /// Payload of them.
-    pub fn delivered_bytes(&self) -> u64 {
-        self.received_packets * u64::from(self.payload_bytes)
-    }
-
-    /// Mean time from the source to here; none before the first datagram.
-    pub fn delay_mean(&self) -> Option<Time> {
-        let mean = self.delays.checked_div(u128::from(self.received_packets))?;
-        Some(Time::from_picoseconds(mean as u64))
+    fn delivered_bytes(&self) -> u64 {
+        self.delivered_bytes
     }
 }
 

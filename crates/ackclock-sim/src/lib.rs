@@ -9,10 +9,12 @@
 
 mod datagram;
 mod delay_queue;
+mod endpoint;
 mod flow_slots;
 mod histogram;
 mod host_delay;
 pub mod link;
+mod media;
 mod network;
 pub mod options;
 pub mod packet;
@@ -21,6 +23,7 @@ mod pcap;
 pub mod queue;
 pub mod receiver;
 pub mod routing;
+mod rtp;
 mod rtt;
 pub mod sender;
 mod simulation;

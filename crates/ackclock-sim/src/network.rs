@@ -15,6 +15,7 @@ use ackclock_core::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use crate::endpoint::Payload;
 use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
@@ -225,6 +226,25 @@ impl Network {
         self.attachments.remove(packet.attachment)
     }
 
+    /// Store what a packet carries, if anything; returns the packet's attachment.
+    pub fn attach(&mut self, payload: Option<Payload>) -> u32 {
+        payload.map_or(NO_ATTACHMENT, |payload| {
+            self.attachments.insert_payload(payload)
+        })
+    }
+
+    /// Take what a packet of a receiver carries, whose slot [`Network::take_blocks`] has released.
+    pub fn take_payload(&mut self, packet: &Packet) -> Option<Payload> {
+        self.attachments.take_payload(packet.attachment)
+    }
+
+    /// Take what a packet of a sender carries, and release its slot.
+    pub fn take_forward_payload(&mut self, packet: &Packet) -> Option<Payload> {
+        let payload = self.attachments.take_payload(packet.attachment)?;
+        self.attachments.remove(packet.attachment);
+        Some(payload)
+    }
+
     /// Schedule the next arrival at a sender. Separate from [`Network::on_arrival`], because the next
     /// packet is often not in the cache: the sender can be served meanwhile.
     #[inline]
@@ -311,7 +331,7 @@ impl Network {
             PacketAction::Loss
         };
         self.log(self.now, link, &packet, action);
-        self.attachments.remove(packet.attachment);
+        self.attachments.discard(packet.attachment);
         let slot = self.slots.slot_of(packet.flow);
         if let Some(Some(_)) = self.routes.get(slot) {
             self.lost_packets[slot] += 1;
@@ -338,6 +358,12 @@ impl Network {
             hop: 0,
             flags: reply.flags,
         };
+        self.send_from_receiver(packet, local);
+    }
+
+    /// Send a receiver's packet at the receiver's local time.
+    #[inline(always)]
+    pub fn send_from_receiver(&mut self, packet: Packet, local: Time) {
         if self.captures.is_some() {
             return self.send_reply_captured(packet.for_record(), local);
         }

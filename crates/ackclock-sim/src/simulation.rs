@@ -28,6 +28,8 @@ mod delays;
 mod lifecycle;
 mod rows;
 mod sampling;
+mod stream;
+mod streams;
 mod transfers;
 
 use delays::Delays;
@@ -87,6 +89,7 @@ impl Simulation {
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
         let prototypes = prototypes(&plan.flows)?;
+        plan.datagrams.iter().try_for_each(stream::check)?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let flows = given + transfers.len();
@@ -258,15 +261,6 @@ impl Simulation {
         }
     }
 
-    /// Deliver an echo to the source of its datagram.
-    #[cold]
-    fn reach_source(&mut self, slot: usize, packet: Packet) {
-        if let Stage::Stream(stream) = &mut self.stages[slot] {
-            stream.source.on_echo(&packet, self.now);
-            self.timers.set(sender_timer(slot), stream.source.wake());
-        }
-    }
-
     /// Deliver a packet to the receiver at its local time; timers that were due before go first.
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
@@ -298,16 +292,6 @@ impl Simulation {
         }
     }
 
-    /// Deliver a datagram to its sink.
-    #[cold]
-    fn reach_sink(&mut self, slot: usize, packet: Packet, local: Time) {
-        if let Stage::Stream(stream) = &mut self.stages[slot] {
-            if let Some(echo) = stream.sink.on_packet(&packet, local) {
-                self.network.send_reply(packet.flow, &echo, local);
-            }
-        }
-    }
-
     // ---- timers ----
 
     fn handle_timer(&mut self, owner: usize) {
@@ -334,14 +318,7 @@ impl Simulation {
                 }
                 self.timers.set(sender_timer(slot), flow.sender.wake());
             }
-            Stage::Stream(stream) => {
-                if stream.source.wake() <= self.now {
-                    let datagram = stream.source.send(self.now);
-                    let reason = || SendReason::of_control(datagram.kind, false);
-                    stream.entrance(&mut self.network).send(datagram, reason);
-                }
-                self.timers.set(sender_timer(slot), stream.source.wake());
-            }
+            Stage::Stream(_) => self.on_source_timer(slot),
             Stage::Over(_) | Stage::Vacant => self.timers.set(sender_timer(slot), Time::NEVER),
         }
     }
@@ -349,6 +326,9 @@ impl Simulation {
     /// Handle a receiver's timer. Its clock runs ahead of the simulation's by the delay from the last queue to it; only
     /// its first SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
     fn on_receiver_timer(&mut self, slot: usize) {
+        if matches!(self.stages[slot], Stage::Stream(_)) {
+            return self.on_sink_timer(slot);
+        }
         let mut due = Time::NEVER;
         if let Stage::Connection(flow) = &mut self.stages[slot] {
             let local = (self.now + flow.lead).min(flow.receiver.wake());

@@ -26,6 +26,8 @@ pub enum Purpose {
     OnPeriods = 6,
     /// Off periods of an on/off source.
     OffPeriods = 7,
+    /// Sizes of the frames of a video.
+    FrameSizes = 8,
 }
 
 /// The stream of random numbers of one purpose.

@@ -1,4 +1,4 @@
-"""The catalog: one spec per congestion control, queue discipline and TCP stack.
+"""The catalog: one spec per congestion control (of TCP, and of real-time media), queue discipline and TCP stack.
 
 A spec is a TOML file named like the algorithm: `algorithms/congestion/cubic.toml`. It says what the algorithm is, where
 it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from ackclock.input.fields import Quantity, SizeQuantity, Table
     from ackclock.input.units import SizeUnit
 
-Family: TypeAlias = Literal["congestion", "queue", "stack"]
+Family: TypeAlias = Literal["congestion", "queue", "realtime", "stack"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
 #: The key that names the algorithm in a scenario's table of each family.
-NAME_KEYS: Mapping[Family, str] = {"congestion": "kind", "queue": "discipline", "stack": "stack"}
+NAME_KEYS: Mapping[Family, str] = {
+    "congestion": "kind",
+    "queue": "discipline",
+    "realtime": "kind",
+    "stack": "stack",
+}
 
 #: Suffix of a parameter's name in a plan, by its kind.
 SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packets"}
@@ -154,8 +159,8 @@ class AlgorithmSpec:
     deviations: Sequence[str] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     variants: Mapping[str, Variant] = field(default_factory=dict)
-    #: A congestion control: the ECN feedback that it lives on, if any.
-    ecn: Literal["", "dctcp", "accurate", "l4s"] = ""
+    #: A congestion control: the ECN feedback that it lives on, if any; one of real-time media: the ECN that it can use.
+    ecn: Literal["", "classic", "dctcp", "accurate", "l4s"] = ""
     #: A stack: its congestion control where a scenario names none.
     congestion: str = ""
     #: Support of the algorithm in the real kernel, and how its parameters are passed; None if the kernel lacks it.

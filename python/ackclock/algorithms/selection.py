@@ -27,6 +27,8 @@ class FromSpec(Reader):
     family: Family
     short: bool = False
     default: str | None = None
+    #: True if the JSON Schema names the algorithms without their parameters, which keeps it small.
+    names_only: bool = False
 
     def read(self, value: object) -> Given:
         """The parameters, checked against the spec's units and ranges."""
@@ -58,6 +60,9 @@ class FromSpec(Reader):
         from ackclock.input.patterns import TomlSchema
 
         key, known = algorithms.NAME_KEYS[self.family], algorithms.names(self.family)
+        if self.names_only:
+            table = {"type": "object", "properties": {key: {"enum": list(known)}}, "required": [key]}
+            return {"anyOf": [{"enum": list(known)}, table]}
         models = (algorithms.spec(self.family, name).table for name in known)
         tables = [_inline(model.model_json_schema(schema_generator=TomlSchema)) for model in models]
         for table in tables:

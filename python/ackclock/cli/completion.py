@@ -202,6 +202,7 @@ def show_names() -> Candidates:
         **metrics(),
         **congestion(),
         **queues(),
+        **_algorithms("realtime"),
         **_algorithms("stack"),
     }
 

@@ -264,6 +264,15 @@ DELAYS = {
     **_nullable(F64, "error_s"),
 }
 
+FRAMES = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(U64, "frame"),
+    **_required(U32, "bytes"),
+    **_required(F64, "delay_s"),
+}
+
 PLACED = {
     **_required(U32, "run"),
     **_required(F64, "time_s"),
@@ -321,6 +330,7 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "windows": WINDOWS,
     "segments": SEGMENTS,
     "delays": DELAYS,
+    "frames": FRAMES,
     "placed": PLACED,
     "acknowledgements": ACKNOWLEDGEMENTS,
     "levels": LEVELS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ackclock.algorithms import default_processing
-from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
+from ackclock.plan import AT_LINK, ChangePlan, DatagramPlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"
 STOPS = "flows that stop"
@@ -21,6 +21,7 @@ STARTS = "flows that start later"
 NO_DELAY = "flows without propagation delay"
 GENERATED = "generated traffic"
 UDP = "UDP"
+MEDIA = 'real-time media (kind = "media")'
 ROUTED = "routed networks"
 SEVERAL_LINKS = "path through several queues"
 REVERSE = "queue on the way back"
@@ -58,7 +59,7 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 
 #: All features that are not the name of an algorithm.
 ALL = frozenset({
-    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, ROUTED,
+    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, MEDIA, ROUTED,
     NO_DELAY, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, ACK_LOSS, ACK_THINNING, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION,
     CORRUPTION, ECN_REWRITING, TUNNELS, MISBEHAVIOUR, ACK_COUNTING,
@@ -103,6 +104,7 @@ def _features(plan: Plan) -> Iterator[str]:
         {
             GENERATED: bool(plan.traffic),
             UDP: bool(plan.datagrams),
+            MEDIA: any(source.source["kind"] == "media" for source in plan.datagrams),
             ROUTED: bool(plan.nodes),
             CHANGES: bool(plan.changes),
             UNKNOWN_DELAY: "testbed" in plan.options and plan.options["testbed"]["rtt_s"] is None,
@@ -117,7 +119,7 @@ def _features(plan: Plan) -> Iterator[str]:
             DELAYS: plan.record.delays,
             INSIDE: plan.record.cubic_state,
             PATHS: plan.record.paths,
-            ECN: any(map(_marks, plan.groups)),
+            ECN: any(map(_marks, plan.groups)) or any(map(_marks_media, plan.datagrams)),
             RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in losses(plan)),
             BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in losses(plan)),
             ACK_LOSS: any(loss.get("ack", 0.0) > 0 for loss in losses(plan)),
@@ -170,3 +172,8 @@ def _true(found: dict[str, bool]) -> Iterator[str]:
 def _marks(group: GroupPlan) -> bool:
     """Return True if the group's senders negotiate ECN. A queue that can mark is no feature by itself."""
     return group.tcp is not None and group.tcp.ecn != "off"
+
+
+def _marks_media(source: DatagramPlan) -> bool:
+    """Return True if media packets are ECN-capable."""
+    return bool(source.source.get("ecn", "off") != "off")

@@ -41,7 +41,6 @@ SECTIONS = {
 
 #: Why some sections have no scenario.
 NOT_COVERED = {
-    "5.2.2": "no engine has real-time congestion control (GCC, SCReAM, NADA)",
     "7.2": "no engine has a circuit breaker (RFC 8084)",
     "7.10": "no engine has multipath transport",
 }

@@ -44,6 +44,7 @@ from ackclock.metrics import (
     fairness,
     groups,
     loss,
+    media,
     oscillation,
     robust,
     sharing,
@@ -105,6 +106,7 @@ FAMILIES = (
     dynamics,
     oscillation,
     sharing,
+    media,
 )
 
 #: Expected argument of a run's metrics.

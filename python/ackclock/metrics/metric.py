@@ -41,6 +41,8 @@ LESS = (
     "convergence_s",
     "cov_",
     "epsilon_fairness",
+    "frame_delay_",
+    "freeze",
     "loss_rate",
     "one_way_delay_",
     "queue_delay_",

@@ -35,7 +35,7 @@ DATAGRAMS = "udp"
 ALL_FLOWS = "*"
 
 #: Tables whose rows have a time.
-TIMED = ("flow_samples", "cubic_samples", "delays", "queue_samples", "events", "packets", "transmissions")
+TIMED = ("flow_samples", "cubic_samples", "delays", "frames", "queue_samples", "events", "packets", "transmissions")
 
 #: Tables whose rows are flows'; metrics look at those of TCP.
 OF_FLOWS = ("flow_samples", "cubic_samples", "delays", "paths")
@@ -263,6 +263,9 @@ class RunView:
         if table in OF_FLOWS:
             others = np.union1d(self._datagrams["flow"], self.requests)
             return Choice(("flow",), lambda block: ~np.isin(block["flow"], others)) if others.size else Choice()
+        if table == "frames":
+            media = self._datagrams["flow"]
+            return Choice(("flow",), lambda block: np.isin(block["flow"], media))
         bottlenecks = self.bottlenecks
         return Choice(("link",), lambda block: np.isin(block["link"], bottlenecks))
 

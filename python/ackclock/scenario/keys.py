@@ -77,6 +77,9 @@ Pcap: TypeAlias = Annotated[
 ]
 # Types with names: the JSON Schema says their specs once, whatever the number of keys that have them.
 Congestion = TypeAliasType("Congestion", Annotated[Given, FromSpec("congestion", short=True)])
+RealtimeCongestion = TypeAliasType(
+    "RealtimeCongestion", Annotated[Given, FromSpec("realtime", short=True, names_only=True)]
+)
 Queue = TypeAliasType("Queue", Annotated[Given, FromSpec("queue")])
 Tcp = TypeAliasType("Tcp", Annotated[Given, FromSpec("stack", default=DEFAULT_STACK)])
 

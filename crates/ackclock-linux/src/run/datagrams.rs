@@ -28,7 +28,8 @@ impl Run {
             connect(sink, &own).tried(|| format!("UDP to {own}"))?;
             self.watch(sink, Token::Sink(flow), EventFlags::IN)?;
         }
-        let has_responses = plan.source.has_responses();
+        let schedule = plan.source.schedule(number)?;
+        let has_responses = schedule.has_responses();
         let answered = source.as_ref().filter(|_| has_responses);
         if let Some(source) = &source {
             connect(source, &there).tried(|| format!("UDP to {there}"))?;
@@ -36,13 +37,7 @@ impl Run {
         if let Some(source) = answered {
             self.watch(source, Token::Source(flow), EventFlags::IN)?;
         }
-        let departures = Departures::new(
-            &plan.source,
-            start,
-            plan.stop,
-            self.spec.seed,
-            number as u64,
-        );
+        let departures = Departures::new(schedule, start, plan.stop, self.spec.seed, number as u64);
         let sizes = (plan.payload_bytes, plan.header_bytes);
         let stream = Stream::new((source, sink), departures, sizes, has_responses, start);
         self.flows[flow as usize] = Stage::Stream(Box::new(stream));

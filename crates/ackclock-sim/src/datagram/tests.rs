@@ -1,5 +1,6 @@
 use super::*;
-use ackclock_plan::PathPlan;
+use crate::packet::Kind;
+use ackclock_plan::{PathPlan, SourcePlan};
 use serde_json::json;
 
 const SECOND: Time = Time::from_milliseconds(1000);
@@ -23,13 +24,21 @@ fn plan(source: serde_json::Value, stop: Option<Time>) -> DatagramPlan {
     }
 }
 
+fn schedule(plan: &DatagramPlan) -> &DatagramSource {
+    match &plan.source {
+        SourcePlan::Scheduled(source) => source,
+        SourcePlan::Media(_) => panic!("no media here"),
+    }
+}
+
 /// Times of the datagrams of a source that starts at 1 s.
 fn departures(source: serde_json::Value, stop: Option<Time>, most: usize) -> Vec<Time> {
-    let mut source = Source::new(3, &plan(source, stop), SECOND, 1, 0);
+    let plan = plan(source, stop);
+    let mut source = Source::new(&plan, schedule(&plan), SECOND, 1, 0);
     let mut times = Vec::new();
     while !source.wake().is_never() && times.len() < most {
         let now = source.wake();
-        let packet = source.send(now);
+        let packet = source.poll(now).expect("one is due");
         assert_eq!((packet.timestamp, packet.wire_bytes), (now, 29));
         assert_eq!(packet.sequence, times.len() as u64);
         times.push(now);
@@ -111,14 +120,25 @@ fn only_adaptive_sources_get_echoes() {
     let adaptive =
         json!({ "kind": "adaptive", "target_s": 0.1, "min_per_s": 1.0, "max_per_s": 2.0 });
     let adaptive = plan(adaptive, None);
-    let packet = Source::new(0, &adaptive, SECOND, 1, 0).send(SECOND);
-    let mut sink = Sink::new(&adaptive);
-    let echo = sink
-        .on_packet(&packet, SECOND + Time::from_milliseconds(7))
-        .expect("an echo");
-    assert_eq!((echo.wire_bytes, echo.echo), (29, SECOND));
-    assert_eq!(sink.delay_mean(), Some(Time::from_milliseconds(7)));
-    let mut silent = Sink::new(&plan(json!({ "kind": "constant", "per_s": 1.0 }), None));
-    assert!(silent.on_packet(&packet, SECOND).is_none());
-    assert_eq!((silent.received_packets, silent.delivered_bytes()), (1, 1));
+    let mut source = Source::new(&adaptive, schedule(&adaptive), SECOND, 1, 0);
+    let sent = source.poll(SECOND).expect("the first");
+    assert!(source.poll(SECOND).is_none(), "the next is due later");
+    let packet = sent.packet(0, Kind::Datagram, SECOND);
+    let arrival = SECOND + Time::from_milliseconds(7);
+    let mut sink = Sink::new(&adaptive, schedule(&adaptive));
+    sink.on_packet(&packet, None, arrival);
+    let echo = sink.poll(arrival).expect("an echo");
+    assert_eq!((echo.wire_bytes, echo.timestamp), (29, SECOND));
+    assert!(sink.poll(arrival).is_none(), "one for each datagram");
+    source.on_packet(
+        &echo.packet(0, Kind::Echo, arrival),
+        None,
+        SECOND + Time::from_milliseconds(11),
+    );
+    assert_eq!(source.rtt(), Some(Time::from_milliseconds(11)));
+    let constant = plan(json!({ "kind": "constant", "per_s": 1.0 }), None);
+    let mut silent = Sink::new(&constant, schedule(&constant));
+    silent.on_packet(&packet, None, SECOND);
+    assert!(silent.poll(SECOND).is_none());
+    assert_eq!(silent.delivered_bytes(), 1);
 }

@@ -48,14 +48,18 @@ impl Network {
         if let Some(captures) = &mut self.captures {
             captures.on_return(packet, self.now, due, self.now);
         }
-        self.attachments.remove(packet.attachment);
+        // What the packet carries is taken by its receiver, which releases the slot.
+        if !self.attachments.has_payload(packet.attachment) {
+            self.attachments.remove(packet.attachment);
+        }
     }
 
     /// Capture a sender's packet, then send it.
     #[cold]
     pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reason: SendReason) {
+        let attachment = self.slot_of_frame(&packet);
         let packet = Packet {
-            attachment: self.attachments.insert(Blocks::default()),
+            attachment,
             hop: 0,
             ..packet
         };
@@ -81,11 +85,7 @@ impl Network {
 
     /// Capture a packet that its receiver sends at `time`. Returns it with the attachment of its frame.
     fn capture_reply(&mut self, packet: Packet, time: Time) -> Packet {
-        let attachment = if packet.attachment == NO_ATTACHMENT {
-            self.attachments.insert(Blocks::default())
-        } else {
-            packet.attachment
-        };
+        let attachment = self.slot_of_frame(&packet);
         let (packet, blocks) = (
             Packet {
                 attachment,
@@ -98,6 +98,15 @@ impl Network {
             captures.send_reply(&packet, blocks.as_slice(), time, self.now);
         }
         packet
+    }
+
+    /// The slot of a captured packet: that of its attachment, or a new one.
+    fn slot_of_frame(&mut self, packet: &Packet) -> u32 {
+        if packet.attachment == NO_ATTACHMENT {
+            self.attachments.insert(Blocks::default())
+        } else {
+            packet.attachment
+        }
     }
 
     /// Take the rows recorded since the last call.

@@ -1,9 +1,8 @@
-//! The two ends of a flow: a TCP connection, or a UDP stream.
+//! The two ends of a TCP connection.
 
 use ackclock_core::Time;
 
 use super::transfers::Task;
-use crate::datagram::{Sink, Source};
 use crate::network::{Network, NetworkOutlet};
 use crate::path::Hop;
 use crate::receiver::Receiver;
@@ -83,40 +82,6 @@ impl Connection {
 
     /// Outlet of this flow's sender into the network.
     #[inline]
-    pub fn entrance<'a>(&self, network: &'a mut Network) -> NetworkOutlet<'a> {
-        NetworkOutlet {
-            network,
-            hop: self.entrance,
-        }
-    }
-}
-
-/// A UDP flow: a source of datagrams and their sink.
-pub struct Stream {
-    pub source: Source,
-    /// First hop of the source's packets.
-    pub entrance: Hop,
-    pub sink: Sink,
-    pub started: Time,
-    /// Payload received and datagrams sent by the end of the warm-up.
-    pub at_warmup: (u64, u64),
-}
-
-impl Stream {
-    /// Packets that the two ends have sent, and those that have arrived.
-    pub fn packets(&self) -> (u64, u64) {
-        (
-            self.source.sent_packets() + self.sink.sent_packets,
-            self.source.received_packets + self.sink.received_packets,
-        )
-    }
-
-    /// Payload received and datagrams sent.
-    pub fn snapshot(&self) -> (u64, u64) {
-        (self.sink.delivered_bytes(), self.source.sent_packets())
-    }
-
-    /// The network as the source sees it.
     pub fn entrance<'a>(&self, network: &'a mut Network) -> NetworkOutlet<'a> {
         NetworkOutlet {
             network,

@@ -15,11 +15,11 @@ use ackclock_core::Time;
 use ackclock_traffic::{flow_stream, start_draw};
 use rand_core::RngCore;
 
-use super::connection::{Connection, Snapshot, Stream};
+use super::connection::{Connection, Snapshot};
 use super::rows::Row;
+use super::stream::Stream;
 use super::transfers::Task;
 use super::{receiver_timer, sender_timer, Simulation, MAX_FLOWS, SAMPLER};
-use crate::datagram::{Sink, Source};
 use crate::receiver::{Client, Receiver};
 use crate::sender::Sender;
 
@@ -165,21 +165,6 @@ impl Simulation {
         if let Some(traffic) = follower {
             self.await_next_of(traffic);
         }
-    }
-
-    fn begin_stream(&mut self, slot: usize, number: usize) {
-        let plan = &self.plan.datagrams[number];
-        let flow = slot as u32;
-        let (entrance, _) = self.network.open_route(slot, flow, plan.ends);
-        let stream = Stream {
-            source: Source::new(flow, plan, self.now, self.seed, number as u64),
-            entrance,
-            sink: Sink::new(plan),
-            started: self.now,
-            at_warmup: (0, 0),
-        };
-        self.timers.set(sender_timer(slot), stream.source.wake());
-        self.stages[slot] = Stage::Stream(Box::new(stream));
     }
 
     /// Follow up on an event of a connection: others may wait for it, or it may have ended.

@@ -4,7 +4,8 @@ use ackclock_core::tables::{Flows, NONE};
 use ackclock_core::Time;
 use ackclock_plan::EndsPlan;
 
-use super::connection::{Connection, Stream};
+use super::connection::Connection;
+use super::stream::Stream;
 
 /// A flow's totals, and those of the measured part.
 #[derive(Clone, Copy, Debug)]
@@ -110,11 +111,11 @@ impl Row {
             delivered_bytes,
             measured_bytes: delivered_bytes - delivered_before,
             sent_packets,
-            sent_bytes: stream.source.sent_bytes,
-            received_packets: stream.sink.received_packets,
+            sent_bytes: stream.sent.bytes,
+            received_packets: stream.received_packets,
             dropped_packets: gone,
             measured_sent_packets: sent_packets - sent_before,
-            delay_mean: stream.sink.delay_mean().unwrap_or(Time::NEVER),
+            delay_mean: stream.delay_mean().unwrap_or(Time::NEVER),
             ..Row::WAITING_STREAM
         }
     }

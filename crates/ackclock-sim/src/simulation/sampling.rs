@@ -64,9 +64,9 @@ impl Simulation {
                 Stage::Stream(stream) => (
                     f64::NAN,
                     f64::NAN,
-                    stream.source.rtt(),
+                    stream.rtt(),
                     NONE,
-                    stream.sink.delivered_bytes(),
+                    stream.delivered_bytes(),
                 ),
                 _ => continue,
             };

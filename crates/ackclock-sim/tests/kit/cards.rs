@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ackclock_congestion::CONTROLLERS;
+use ackclock_congestion::{realtime, CONTROLLERS};
 use ackclock_plan::{CongestionPlan, QueuePlan};
 use ackclock_sim::queue::DISCIPLINES;
 use serde_json::{Map, Number, Value};
@@ -33,6 +33,18 @@ pub fn disciplines(limit_packets: u32) -> Vec<QueuePlan> {
         })
     };
     DISCIPLINES.iter().flat_map(of_card).collect()
+}
+
+/// Every congestion control of real-time media with its defaults.
+pub fn realtime_controls() -> Vec<CongestionPlan> {
+    let of_card = |&(name, _): &(&'static str, _)| {
+        let variants = parameter_sets("realtime", name, 0.0);
+        variants.into_iter().map(move |parameters| CongestionPlan {
+            kind: name.to_owned(),
+            parameters,
+        })
+    };
+    realtime::CONTROLLERS.iter().flat_map(of_card).collect()
 }
 
 /// An algorithm spec's defaults, then those of each variant; what is called `limit` holds `limit_packets`.

@@ -35,6 +35,7 @@ fn append(to: &mut Tables, from: Tables) {
         flow_samples,
         mut cubic_samples,
         mut delays,
+        mut frames,
         mut paths,
         queue_samples,
         events,
@@ -43,6 +44,7 @@ fn append(to: &mut Tables, from: Tables) {
     } = from;
     to.cubic_samples.append(&mut cubic_samples);
     to.delays.append(&mut delays);
+    to.frames.append(&mut frames);
     to.paths.append(&mut paths);
     to.transmissions.append(&mut transmissions);
     extend!(

@@ -1,6 +1,7 @@
-//! Generated transfers, requests and datagrams on links, against closed forms.
+//! Generated transfers, requests, datagrams and media on links, against closed forms.
 
 mod datagrams;
+mod media;
 mod requests;
 mod transfers;
 

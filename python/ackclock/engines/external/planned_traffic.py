@@ -201,7 +201,7 @@ def _of_traffic(traffic: TrafficPlan) -> Iterator[str]:
 
 
 def _of_source(source: DatagramPlan) -> Iterator[str]:
-    if source.source["kind"] not in SUPPORTED_TIMES:
+    if source.source["kind"] == "adaptive":
         yield "UDP at a rate that follows the delay"
     if source.priority:
         yield "UDP with a priority"

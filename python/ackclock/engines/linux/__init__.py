@@ -42,6 +42,7 @@ UNSUPPORTED = {
     features.TUNNELS,
     features.MISBEHAVIOUR,
     features.ACK_COUNTING,
+    features.MEDIA,
 }
 
 #: Supported features besides congestion controls.

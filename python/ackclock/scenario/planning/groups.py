@@ -13,6 +13,7 @@ from ackclock.input.source import Source
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
 from ackclock.scenario.planning import sizes
+from ackclock.scenario.traffic.datagrams import Datagrams
 from ackclock.scenario.traffic.flows import Sending, Transfers
 
 #: Names of the choices of `delayed_ack` in a plan.
@@ -59,9 +60,9 @@ def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> 
     return group.slow_reader.planned(tcp.mss_bytes)
 
 
-def datagram_group(group: Sending) -> GroupPlan:
-    """UDP has neither a congestion control nor a TCP."""
-    return GroupPlan(group.name or _default_name("udp", group), None, None)
+def datagram_group(group: Datagrams) -> GroupPlan:
+    """A group of flows over UDP, which has neither a congestion control of TCP nor a TCP."""
+    return GroupPlan(group.name or _default_name(group.protocol, group), None, None)
 
 
 def _default_name(protocol: str, group: Sending) -> str:

@@ -12,7 +12,6 @@ from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.plan import (
     TIMESTAMPS_BYTES,
-    UDP_HEADER_BYTES,
     DatagramPlan,
     GroupPlan,
     HostsPlan,
@@ -22,6 +21,7 @@ from ackclock.plan import (
     TrafficPlan,
 )
 from ackclock.scenario.planning.flows import PICOSECOND_DIGITS, transfer_bytes
+from ackclock.scenario.planning.sizes import congestion_plan
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.network import Drawing, Hosts, Way
 from ackclock.scenario.topology.topology import Topology
@@ -120,6 +120,10 @@ def _drawn_plans(flows: Flows, group: int, tcp: TcpPlan, hosts: Hosts) -> Iterat
 def _datagram_plans(traffic: Datagrams, place: Place) -> Iterator[DatagramPlan]:
     """A UDP source for each way."""
     assert not isinstance(place.where, Hosts)
+    source = traffic.source()
+    if (congestion := source.get("congestion")) is not None:
+        loc = (*place.loc, "congestion")
+        congestion_plan(congestion["kind"], congestion["parameters"], loc, place.source)
     for number, way in enumerate(place.where):
         yield DatagramPlan(
             group=place.group,
@@ -130,8 +134,8 @@ def _datagram_plans(traffic: Datagrams, place: Place) -> Iterator[DatagramPlan]:
             forward=way.forward,
             reverse=way.reverse,
             payload_bytes=int(traffic.packet),
-            header_bytes=UDP_HEADER_BYTES,
-            source=traffic.source(),
+            header_bytes=traffic.header_bytes,
+            source=source,
             base_rtt_s=way.base_rtt_s,
         )
 

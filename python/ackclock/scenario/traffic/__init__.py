@@ -31,6 +31,7 @@ KINDS = Tables(
         "incast": "generated:Incast",
         "udp": "datagrams:Udp",
         "on-off": "datagrams:OnOff",
+        "media": "media:Media",
     },
 )
 

@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.distributions import Period, Times
 from ackclock.input.fields import Loc, Quantity, Table, check_one_given, fault_at, faults
 from ackclock.input.units import time_s
+from ackclock.plan import UDP_HEADER_BYTES
 from ackclock.scenario.keys import EventRate, Payload
 from ackclock.scenario.topology.endpoints import DRAWN
 from ackclock.scenario.traffic.flows import Sending, StartOfSources, Starts
@@ -42,6 +43,16 @@ class Datagrams(Sending):
     def last_start_s(self, sources: int) -> float:
         """The latest that a source starts, in seconds."""
         return self.start.at + (sources - 1) * self.start.every
+
+    @property
+    def protocol(self) -> str:
+        """Beginning of the default name of the group."""
+        return "udp"
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of the headers of IPv4 and UDP."""
+        return UDP_HEADER_BYTES
 
     @abstractmethod
     def source(self) -> Mapping[str, Any]:

@@ -1,0 +1,96 @@
+//! The ends of a flow over UDP: a schedule of datagrams, or real-time media.
+
+use ackclock_core::{Rate, Time};
+use ackclock_traffic::DatagramSource;
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::tcp::{CongestionPlan, EcnMode};
+
+/// The source of a flow over UDP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SourcePlan {
+    /// Real-time media.
+    Media(MediaPlan),
+    /// Datagrams by a schedule.
+    #[serde(untagged)]
+    Scheduled(DatagramSource),
+}
+
+/// A video over RTP whose rate follows a congestion control algorithm.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MediaPlan {
+    /// The congestion control algorithm, one of those for real-time media.
+    pub congestion: CongestionPlan,
+    /// Lowest rate of IP packets.
+    #[serde(rename = "min_rate_bps")]
+    pub min_rate: Rate,
+    /// Rate at the start.
+    #[serde(rename = "start_rate_bps")]
+    pub start_rate: Rate,
+    /// Highest rate.
+    #[serde(rename = "max_rate_bps")]
+    pub max_rate: Rate,
+    /// Frames in a second.
+    pub frames_per_s: f64,
+    /// Scale of the Laplace distribution of frame sizes, relative to their mean (RFC 8593).
+    pub size_variation: f64,
+    /// After a change of its rate the encoder does not react for so long (RFC 8593).
+    #[serde(rename = "reaction_s")]
+    pub reaction: Time,
+    /// Interval of the receiver's reports.
+    #[serde(rename = "feedback_interval_s")]
+    pub feedback_interval: Time,
+    /// ECN bits of the packets: `off`, `classic` or `l4s`.
+    pub ecn: EcnMode,
+}
+
+impl SourcePlan {
+    /// The schedule of the datagrams, for an engine without real-time media; `index` is the flow's in the plan.
+    ///
+    /// # Errors
+    /// The source is real-time media.
+    pub fn schedule(&self, index: usize) -> Result<&DatagramSource, Error> {
+        match self {
+            SourcePlan::Scheduled(source) => Ok(source),
+            SourcePlan::Media(_) => Err(Error::Datagrams {
+                index,
+                reason: "real-time media has no schedule".to_owned(),
+            }),
+        }
+    }
+
+    /// Return the reason why nothing can be sent, if there is one.
+    pub fn fault(&self) -> Option<String> {
+        match self {
+            SourcePlan::Scheduled(source) => source.fault(),
+            SourcePlan::Media(media) => media.fault(),
+        }
+    }
+}
+
+impl MediaPlan {
+    fn fault(&self) -> Option<String> {
+        let rates = [self.min_rate, self.start_rate, self.max_rate].map(Rate::bits_per_second);
+        let positive = rates.iter().all(|&rate| rate > 0.0 && rate.is_finite());
+        if !positive || rates[0] > rates[1] || rates[1] > rates[2] {
+            return Some(format!(
+                "min_rate_bps, start_rate_bps, max_rate_bps are {rates:?}; expected them to rise from above 0"
+            ));
+        }
+        if !(self.frames_per_s > 0.0 && self.frames_per_s <= 1e6) {
+            let found = self.frames_per_s;
+            return Some(format!(
+                "frames_per_s is {found}; expected more than 0, at most 1e6"
+            ));
+        }
+        if !(self.size_variation >= 0.0 && self.size_variation <= 1.0) {
+            let found = self.size_variation;
+            return Some(format!("size_variation is {found}; expected 0 to 1"));
+        }
+        (self.feedback_interval == Time::ZERO)
+            .then(|| "feedback_interval_s must be positive".to_owned())
+    }
+}

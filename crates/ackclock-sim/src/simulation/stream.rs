@@ -1,0 +1,196 @@
+//! A flow over UDP: its two endpoints, and the counts of their packets.
+
+use ackclock_core::Time;
+use ackclock_plan::{DatagramPlan, SourcePlan};
+
+use crate::datagram::{Sink, Source};
+use crate::endpoint::{Endpoint, Outgoing, Payload};
+use crate::media::{MediaReceiver, MediaSender};
+use crate::network::{Network, NetworkOutlet};
+use crate::packet::{Kind, Packet};
+use crate::path::Hop;
+use crate::sender::{Outlet, SendReason};
+use crate::PlanError;
+
+/// A flow over UDP.
+pub struct Stream {
+    flow: u32,
+    sender: Box<dyn Endpoint>,
+    receiver: Box<dyn Endpoint>,
+    /// First hop of the sender's packets.
+    entrance: Hop,
+    /// Time by which the receiver's clock runs ahead of the simulation's.
+    lead: Time,
+    pub started: Time,
+    /// Payload received and datagrams sent by the end of the warm-up.
+    pub at_warmup: (u64, u64),
+    pub sent: Sent,
+    /// Packets of the receiver that were sent and that arrived.
+    replies: (u64, u64),
+    /// Datagrams that have arrived.
+    pub received_packets: u64,
+    /// Sum of their delays, ps.
+    delays: u128,
+}
+
+/// Datagrams of the sender, and their bytes with headers.
+#[derive(Clone, Copy, Default)]
+pub struct Sent {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+impl Stream {
+    /// A flow that starts at `now`, with the first hop of its packets and the lead of its receiver's clock; `number` is
+    /// its number among the flows over UDP.
+    ///
+    /// # Errors
+    /// An unknown congestion control algorithm, or parameters that are not those of its spec.
+    pub fn new(
+        (flow, number): (u32, u64),
+        plan: &DatagramPlan,
+        (entrance, lead): (Hop, Time),
+        now: Time,
+        seed: u64,
+    ) -> Result<Stream, PlanError> {
+        let (sender, receiver) = endpoints(plan, now, seed, number)?;
+        Ok(Stream {
+            flow,
+            sender,
+            receiver,
+            entrance,
+            lead,
+            started: now,
+            at_warmup: (0, 0),
+            sent: Sent::default(),
+            replies: (0, 0),
+            received_packets: 0,
+            delays: 0,
+        })
+    }
+
+    /// Packets that the two ends have sent, and those that have arrived.
+    pub fn packets(&self) -> (u64, u64) {
+        let (replies, arrived) = self.replies;
+        (self.sent.packets + replies, self.received_packets + arrived)
+    }
+
+    /// Payload received and datagrams sent.
+    pub fn snapshot(&self) -> (u64, u64) {
+        (self.receiver.delivered_bytes(), self.sent.packets)
+    }
+
+    /// Payload bytes that have arrived.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.receiver.delivered_bytes()
+    }
+
+    /// The last round-trip time, where the sender measures it.
+    pub fn rtt(&self) -> Option<Time> {
+        self.sender.rtt()
+    }
+
+    /// Mean time from the sender to the receiver; none before the first datagram.
+    pub fn delay_mean(&self) -> Option<Time> {
+        let mean = self.delays.checked_div(u128::from(self.received_packets))?;
+        Some(Time::from_picoseconds(mean as u64))
+    }
+
+    /// Time of the sender's next packet or timer.
+    pub fn sender_due(&self) -> Time {
+        self.sender.wake()
+    }
+
+    /// Send the datagram that is due, if one is.
+    pub fn send(&mut self, now: Time, network: &mut Network) {
+        let Some(mut outgoing) = self.sender.poll(now) else {
+            return;
+        };
+        self.sent.packets += 1;
+        self.sent.bytes += u64::from(outgoing.wire_bytes);
+        let mut packet = outgoing.packet(self.flow, Kind::Datagram, now);
+        packet.attachment = network.attach(outgoing.payload.take());
+        let reason = || SendReason::of_control(packet.kind, false);
+        let hop = self.entrance;
+        NetworkOutlet { network, hop }.send(packet, reason);
+    }
+
+    fn reply(&mut self, mut outgoing: Outgoing, local: Time, network: &mut Network) {
+        self.replies.0 += 1;
+        let mut packet = outgoing.packet(self.flow, Kind::Echo, local);
+        packet.attachment = network.attach(outgoing.payload.take());
+        network.send_from_receiver(packet, local);
+    }
+
+    /// Deliver a packet to the sender.
+    pub fn reach_sender(&mut self, packet: &Packet, payload: Option<Payload>, now: Time) {
+        self.replies.1 += 1;
+        self.sender.on_packet(packet, payload, now);
+    }
+
+    /// Deliver a packet to the receiver at its local time, after its timers that were due before.
+    pub fn reach_receiver(&mut self, packet: &Packet, local: Time, network: &mut Network) {
+        let payload = network.take_forward_payload(packet);
+        while self.receiver.wake() < local {
+            let due = self.receiver.wake();
+            if let Some(outgoing) = self.receiver.poll(due) {
+                self.reply(outgoing, due, network);
+            }
+        }
+        self.received_packets += 1;
+        self.delays += u128::from(local.since(packet.timestamp).picoseconds());
+        self.receiver.on_packet(packet, payload, local);
+        while let Some(outgoing) = self.receiver.poll(local) {
+            self.reply(outgoing, local, network);
+        }
+    }
+
+    /// Append the receiver's rows up to the time `until`.
+    pub fn write_rows(&mut self, until: Time, network: &mut Network) {
+        self.receiver
+            .write_rows(self.flow, until, &mut network.tables);
+    }
+
+    /// Handle the receiver's timer. An entry may be earlier than its deadline.
+    pub fn on_receiver_timer(&mut self, now: Time, network: &mut Network) {
+        let due = self.receiver.wake();
+        let local = (now + self.lead).min(due);
+        if due <= local {
+            if let Some(outgoing) = self.receiver.poll(local) {
+                self.reply(outgoing, local, network);
+            }
+        }
+    }
+
+    /// Time of the receiver's timer by the simulation's clock.
+    pub fn receiver_due(&self) -> Time {
+        let wake = self.receiver.wake();
+        if wake.is_never() {
+            wake
+        } else {
+            wake.since(self.lead)
+        }
+    }
+}
+
+/// The sender and the receiver of a flow.
+type Ends = (Box<dyn Endpoint>, Box<dyn Endpoint>);
+
+/// The two ends of a flow that starts at `now`; `number` is the flow's among those over UDP.
+fn endpoints(plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Result<Ends, PlanError> {
+    Ok(match &plan.source {
+        SourcePlan::Scheduled(source) => (
+            Box::new(Source::new(plan, source, now, seed, number)),
+            Box::new(Sink::new(plan, source)),
+        ),
+        SourcePlan::Media(media) => (
+            Box::new(MediaSender::new(plan, media, now, seed, number)?),
+            Box::new(MediaReceiver::new(media)),
+        ),
+    })
+}
+
+/// Check that the endpoints of a plan can be made.
+pub fn check(plan: &DatagramPlan) -> Result<(), PlanError> {
+    endpoints(plan, Time::ZERO, 0, 0).map(|_| ())
+}

@@ -1,0 +1,93 @@
+"""Real-time media: a video over RTP whose rate follows a congestion control algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from ackclock import algorithms
+from ackclock.algorithms.selection import Given
+from ackclock.input import units
+from ackclock.input.distributions import Period
+from ackclock.input.fields import Quantity, fault_at, faults
+from ackclock.scenario.keys import Moment, Payload, Rate, RealtimeCongestion
+from ackclock.scenario.traffic.datagrams import Datagrams
+
+#: Bytes of an RTP header without extensions (RFC 3550 section 5.1).
+RTP_HEADER_BYTES = 12
+
+Frames: TypeAlias = Annotated[float, Quantity(units.count_rate_hz, "1/s", "1000/s")]
+
+
+class Media(Datagrams):
+    """A video whose rate follows a congestion control algorithm for real-time media."""
+
+    kind: Literal["media"] = Field(description='"media"')
+    hints: ClassVar[Mapping[str, str]] = {
+        **{key: text for key, text in Datagrams.hints.items() if key != "congestion"},
+        "rate": "min_rate, start_rate and max_rate",
+        "control": 'congestion = "…"',
+    }
+
+    congestion: RealtimeCongestion = Field(description='the congestion control: "gcc" or "nada", or a table')
+    packet: Payload = Field("1200B", validate_default=True, description="largest payload of an RTP packet")
+    min_rate: Rate = Field("150kbit", validate_default=True, description="lowest rate of IP packets")
+    start_rate: Rate = Field("300kbit", validate_default=True, description="rate at the start")
+    max_rate: Rate = Field("1.5Mbit", validate_default=True, description="highest rate")
+    frame_rate: Frames = Field("30/s", validate_default=True, description="frames per second")
+    size_variation: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.15, description="scale of the Laplace distribution of frame sizes, relative to their mean"
+    )
+    reaction: Moment = Field("200ms", validate_default=True, description="the encoder ignores targets so long")
+    feedback_interval: Period = Field("100ms", validate_default=True, description="interval of the reports")
+    ecn: bool = Field(False, description="packets are ECN-capable, if the congestion control reacts to marks")
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Media:
+        rising = (("start_rate", self.start_rate, "min_rate", self.min_rate),
+                  ("max_rate", self.max_rate, "start_rate", self.start_rate))  # fmt: skip
+        mistakes = [
+            fault_at((key,), 0, f"at least {low_key} ({low:g} bit/s)", f"{value:g} bit/s")
+            for key, value, low_key, low in rising
+            if value < low
+        ]
+        if self.ecn and not self._spec.ecn:
+            mistakes.append(fault_at(("ecn",), True, f"false: {self._spec.name} does not react to marks"))
+        if mistakes:
+            raise faults(mistakes)
+        return self
+
+    @property
+    def _spec(self) -> algorithms.AlgorithmSpec:
+        return algorithms.spec("realtime", str(self.congestion.name))
+
+    @property
+    def protocol(self) -> str:
+        """The congestion control's name."""
+        return self._spec.name
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of the headers of IPv4, UDP and RTP."""
+        return super().header_bytes + RTP_HEADER_BYTES
+
+    def source(self) -> Mapping[str, Any]:
+        """Media, with the complete parameters of its congestion control."""
+        return {
+            "kind": "media",
+            "congestion": {"kind": self._spec.name, "parameters": _parameters(self._spec, self.congestion)},
+            "min_rate_bps": self.min_rate,
+            "start_rate_bps": self.start_rate,
+            "max_rate_bps": self.max_rate,
+            "frames_per_s": self.frame_rate,
+            "size_variation": self.size_variation,
+            "reaction_s": self.reaction,
+            "feedback_interval_s": self.feedback_interval,
+            "ecn": self._spec.ecn if self.ecn else "off",
+        }
+
+
+def _parameters(spec: algorithms.AlgorithmSpec, given: Given) -> dict[str, Any]:
+    return {spec.key(name): value for name, value in spec.complete(given.values, given.variant).items()}

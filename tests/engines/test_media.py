@@ -1,0 +1,230 @@
+"""Real-time media in the packet engine: the test cases of RFC 8867 that one bottleneck can express, and their metrics.
+
+What the cases expect is qualitative (section 5): the rate converges to the capacity before that changes again, flows of
+one algorithm share, and neither side starves next to TCP. Bounds are stated with their reasons.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ackclock as ac
+from ackclock import algorithms, metrics
+from ackclock.engines import engine
+from ackclock.errors import ScenarioError, UnsupportedError
+from ackclock.metrics.media import frozen_s
+from ackclock.scenario import planning
+
+CONTROLS = algorithms.names("realtime")
+
+#: Bytes of a full RTP packet over its payload.
+WIRE = 1240 / 1200
+
+NETWORK = """
+duration = "{duration}"
+warmup = "{warmup}"
+[network]
+topology = "dumbbell"
+rate = "{rate}"
+rtt = "100ms"
+queue = {{ discipline = "{queue}", limit = "{limit}"{marks} }}
+"""
+
+MEDIA = """
+[[traffic]]
+name = "media"
+kind = "media"
+congestion = "{control}"
+"""
+
+
+def scenario(control: str, more: str = "", **network: str) -> str:
+    """A video over a bottleneck; `more` are further keys and tables."""
+    usual = {"duration": "60s", "warmup": "20s", "rate": "1Mbit", "queue": "pfifo", "limit": "3bdp", "marks": ""}
+    return NETWORK.format(**(usual | network)) + MEDIA.format(control=control) + more
+
+
+def run(text: str) -> ac.Dataset:
+    return ac.run(planning.loads(text).plan(), seeds=[1])
+
+
+def value(data: ac.Dataset, name: str) -> float | None:
+    (view,) = metrics.runs(data)
+    found = metrics.value(view, name)
+    assert not isinstance(found, list)
+    return found
+
+
+def rates_bps(data: ac.Dataset, *times_s: float) -> np.ndarray:
+    """Wire rates of each flow, a row each, between successive times."""
+    samples = data.frame("flow_samples")
+    rows = []
+    for flow in sorted(samples["flow"].unique()):
+        own = samples.filter(samples["flow"] == flow)
+        delivered = np.interp(times_s, own["time_s"].to_numpy(), own["delivered_bytes"].to_numpy().astype(float))
+        rows.append(8 * WIRE * np.diff(delivered) / np.diff(times_s))
+    return np.array(rows)
+
+
+CHANGES = """max_rate = "2.5Mbit"
+[[network.changes]]
+at = "40s"
+link = "bottleneck"
+rate = "2.5Mbit"
+[[network.changes]]
+at = "60s"
+link = "bottleneck"
+rate = "600kbit"
+[[network.changes]]
+at = "80s"
+link = "bottleneck"
+rate = "1Mbit"
+"""
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_the_rate_follows_a_variable_capacity(control):
+    """RFC 8867 section 5.1: 1, 2.5, 0.6 and 1 Mbit/s; judged in the last 5 s before each change.
+
+    At most the capacity, and at least 80 %: GCC's decrease is to 85 % of what arrives, NADA's fixed point is the
+    capacity.
+    """
+    data = run(scenario(control, CHANGES, duration="100s", warmup="10s"))
+    (rates,) = rates_bps(data, 35, 40, 55, 60, 75, 80, 95, 100)[:, ::2]
+    shares = rates / np.array([1e6, 2.5e6, 0.6e6, 1e6])
+    assert (shares > 0.8).all() and (shares <= 1.001).all(), shares
+
+
+def test_flows_of_nada_converge_to_equal_shares():
+    """RFC 8867 section 5.4. All flows see one queue, so the fixed point PRIO · XREF · RMAX / r of each is the same."""
+    more = 'count = 3\nmax_rate = "2Mbit"\nstart = { every = "20s" }\n'
+    data = run(scenario("nada", more, rate="3.5Mbit", duration="180s", warmup="90s"))
+    rates = rates_bps(data, 150, 180)[:, 0]
+    assert rates.sum() > 0.9 * 3.5e6
+    assert np.abs(rates / rates.mean() - 1).max() < 0.1, rates
+
+
+def test_weights_of_nada_set_its_shares():
+    """With PRIO 2 and 1 the fixed points are equal delays at rates of 2 to 1."""
+    weighted = MEDIA.format(control="nada").replace('"nada"', '{ kind = "nada", priority = 2 }')
+    text = scenario("nada", "", rate="1.5Mbit", duration="150s", warmup="50s") + weighted
+    rates = rates_bps(run(text), 100, 150)[:, 0]
+    assert rates[1] / rates[0] == pytest.approx(2, rel=0.15)
+
+
+def test_no_flow_of_gcc_starves_next_to_others():
+    """RFC 8867 section 5.4: the fair share is 1.17 Mbit/s; below a tenth of it a flow starves (`groups.STARVED`)."""
+    more = 'count = 3\nmax_rate = "2Mbit"\nstart = { every = "20s" }\n'
+    data = run(scenario("gcc", more, rate="3.5Mbit", duration="120s", warmup="60s"))
+    rates = rates_bps(data, 90, 120)[:, 0]
+    assert rates.sum() > 0.85 * 3.5e6
+    assert rates.min() > 0.1 * 3.5e6 / 3, rates
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_neither_media_nor_tcp_starves_next_to_the_other(control):
+    """RFC 8867 section 5.6: a long TCP flow. GCC's threshold and NADA's warping exist for this case."""
+    flow = '[[flows]]\nname = "tcp"\ncongestion = "cubic"\nstart = "10s"\n'
+    data = run(scenario(control, flow, rate="2Mbit", limit="1bdp", duration="90s", warmup="30s"))
+    media_bps, tcp_bps = value(data, "udp_goodput_bps[media]"), value(data, "goodput_bps[tcp]")
+    assert media_bps is not None and media_bps > 0.1 * 2e6 and tcp_bps is not None and tcp_bps > 0.1 * 2e6
+
+
+def test_nada_reacts_to_marks_instead_of_losses():
+    codel = {"queue": "codel", "limit": "200p", "marks": ", ecn = true"}
+    with_marks, without = (run(scenario("nada", f"ecn = {word}\n", **codel)) for word in ("true", "false"))
+    marked = with_marks.frame("links").filter("bottleneck")["marked_p"].sum()
+    assert marked > 0 and value(with_marks, "udp_loss_rate") == 0
+    assert without.frame("links").filter("bottleneck")["marked_p"].sum() == 0
+
+
+def test_an_outage_is_one_freeze_of_its_length():
+    outage = '[[network.changes]]\nat = "40s"\nlink = "bottleneck"\nup = false\n'
+    outage += '[[network.changes]]\nat = "43s"\nlink = "bottleneck"\nup = true\n'
+    data = run(scenario("gcc", outage, rate="10Mbit"))
+    assert value(data, "freezes") == 1
+    # The first frame after the outage is complete within an interval of frames and its delay, and one that has lost a
+    # packet is left out: three intervals at most.
+    frozen = value(data, "freeze_share[media]")
+    assert frozen is not None and 3 / 40 <= frozen <= 3.2 / 40
+    assert value(data, "freezes[media]") == 1
+
+
+def test_a_video_without_congestion_has_the_delay_of_its_path():
+    data = run(scenario("gcc", 'max_rate = "400kbit"\n', rate="50Mbit"))
+    mean_s, p95_s = value(data, "frame_delay_mean_s"), value(data, "frame_delay_p95_s")
+    # 50 ms, and the pacer: 1667 bytes at 2.5 · 400 kbit/s take 13 ms, of which the last packet waits one transmission
+    # less.
+    assert mean_s is not None and p95_s is not None and 0.050 < mean_s < p95_s < 0.070
+    assert value(data, "freezes") == value(data, "freeze_share") == 0
+    frames = data.frame("frames")
+    assert frames["frame"].to_list() == list(range(frames.height)) and abs(frames.height - 1798) <= 2
+
+
+def test_results_without_media_have_no_metrics_of_it():
+    text = NETWORK.format(duration="5s", warmup="1s", rate="5Mbit", queue="pfifo", limit="1bdp", marks="")
+    data = run(text + '[[flows]]\ncongestion = "reno"\n')
+    assert value(data, "frame_delay_p95_s") is None and value(data, "freezes") is None
+
+
+def test_freezes_by_hand():
+    """Intervals of 40 ms: δ + 150 ms = 190 ms is a freeze, 189 ms is none. Of 100 ms: 3 δ = 300 ms is one."""
+    steady = np.arange(31) * 0.04
+    assert frozen_s(np.append(steady, steady[-1] + 0.189)).size == 0
+    assert frozen_s(np.append(steady, steady[-1] + 0.1901)) == pytest.approx([0.1901])
+    slow = np.arange(31) * 0.1
+    assert frozen_s(np.append(slow, slow[-1] + 0.299)).size == 0
+    assert frozen_s(np.append(slow, slow[-1] + 0.301)) == pytest.approx([0.301])
+    assert frozen_s(np.array([1.0, 9.0])).size == 0, "no average before the first interval"
+
+
+def test_the_same_seed_gives_the_same_frames():
+    first, again, other = (ac.run(planning.loads(scenario("nada")).plan(), seeds=[seed]) for seed in (1, 1, 2))
+    assert first.frame("frames").equals(again.frame("frames"))
+    assert not first.frame("frames").equals(other.frame("frames"))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('control = "gcc"', 'congestion = "…"'),
+        ('rate = "1Mbit"', "min_rate, start_rate and max_rate"),
+        (
+            'max_rate = "200kbit"',
+            "traffic[0].max_rate: found 200000 bit/s; expected at least start_rate (300000 bit/s)",
+        ),
+        ('start_rate = "100kbit"', "traffic[0].start_rate: found 100000 bit/s; expected at least min_rate"),
+        ("ecn = true", "traffic[0].ecn: found true; expected false: gcc does not react to marks"),
+        ('frame_rate = "0.1/s"', "traffic[0].frame_rate: "),
+        ("size_variation = 2", "traffic[0].size_variation: found 2; expected"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_key(more, message):
+    with pytest.raises(ScenarioError) as error:
+        planning.loads(scenario("gcc", more)).plan()
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("congestion", "message"),
+    [
+        ('"cubic"', 'traffic[0].congestion: found "cubic"; expected'),
+        ('{ kind = "gcc", priority = 2 }', "traffic[0].congestion.priority"),
+        ('{ kind = "gcc", min_threshold = "2s" }', "min_threshold must be above 0 and at most max_threshold"),
+    ],
+)
+def test_a_mistake_in_the_congestion_control_is_one_line(congestion, message):
+    text = scenario("gcc").replace('congestion = "gcc"', f"congestion = {congestion}")
+    with pytest.raises(ScenarioError) as error:
+        planning.loads(text).plan()
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["linux", "ns2", "ns3", "fluid", "meanfield"])
+def test_other_engines_reject_media(name):
+    plan = planning.loads(scenario("gcc")).plan()
+    reasons = [each.what for each in engine(name).unsupported(plan)]
+    assert 'real-time media (kind = "media")' in reasons
+    with pytest.raises(UnsupportedError):
+        engine(name).run(plan, 1)
