@@ -3,6 +3,9 @@
 What each cost is a share of the time of the flows: of the round trips in which it held the sender back, and of the
 stalls that it caused. The greatest share is the verdict, if it is worth a word; what the flows took from the path at
 full speed costs nothing that could be won elsewhere.
+
+ICMP errors are evidence of the path's MTU (RFC 1191, RFC 8201: path MTU discovery) and of why handshakes were not
+answered (RFC 1122 section 4.2.3.9: a TCP and ICMP errors).
 """
 
 from __future__ import annotations

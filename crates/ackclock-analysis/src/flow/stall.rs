@@ -110,7 +110,7 @@ impl Connection {
         };
         match open_stall.on_packet(self, segment, from, now_ns) {
             Some(class) => {
-                let sure = if open_stall.is_guess(class) {
+                let sure = if open_stall.is_low_confidence(class) {
                     LIKELY
                 } else {
                     DECIDED

@@ -9,6 +9,8 @@ use crate::tables::{Fate, RetransmitCause, Vantage};
 
 /// Copies of an acknowledged range that are kept with it.
 const MAX_SPURIOUS: usize = 16;
+/// A hole is in few pieces: so many ranges are searched for the data behind it.
+const MAX_PIECES: usize = 16;
 /// The delay below which late data is reordered and not retransmitted, if no RTT is known (Wireshark's rule).
 const UNKNOWN_RTT_NS: i64 = 3_000_000;
 /// A retransmission comes no sooner after the hole than this share of the minimum RTT.
@@ -263,9 +265,9 @@ impl SenderView {
             IpIdOrder::Older => return true,
             _ => {}
         }
-        let behind = self
-            .board
-            .get(index + 1)
+        let mut above = self.board.iter().skip(index + 1).take(MAX_PIECES);
+        let behind = above
+            .find(|next| !next.not_captured)
             .filter(|next| next.has_one_transmission());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
         if let Some((own, next)) = tsval.filter(|(own, next)| own != next) {

@@ -63,7 +63,7 @@ impl OpenStall {
     }
 
     /// Return true if a class is hardly more than a guess: an application may stop all its connections at once, too.
-    pub fn is_guess(&self, class: Stall) -> bool {
+    pub fn is_low_confidence(&self, class: Stall) -> bool {
         class == Stall::Host && self.outstanding_bytes == 0
     }
 
