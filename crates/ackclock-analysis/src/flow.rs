@@ -28,6 +28,7 @@ mod scoreboard;
 mod sender_view;
 mod stall;
 mod vantage;
+mod zero_window;
 
 /// The longest gap in which a retransmission can be missing. In a longer one the host may have numbered packets of other
 /// connections.

@@ -387,24 +387,23 @@ impl SenderView {
             self.on_range_acked(range, &context, output);
         } else if range.copies.is_some() {
             self.report_copies(&range, None, 0.8, output);
+        } else if self.may_be_late(&range) {
+            self.report(&self.outcome(&range, Fate::Unresolved, 1.0), output);
+            self.totals.may_be_late += u64::from(self.units(range.bytes));
         } else if let Some((fate, confidence)) = self.unacknowledged_outcome(&range) {
             self.report(&self.outcome(&range, fate, confidence), output);
         }
     }
 
     /// Return the outcome of a range that was sent once and is not acknowledged. One that was not captured was lost
-    /// before the vantage point, unless it may have arrived and most ranges that were not captured did. On a path that
-    /// reorders (RFC 4737), one whose retransmission cannot have come yet may still be on its way.
+    /// before the vantage point, unless it may have arrived and most ranges that were not captured did.
     fn unacknowledged_outcome(&self, range: &SentRange) -> Option<(Fate, f64)> {
         let is_remote = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
         let fates = &self.totals.fates;
         let mostly_not_captured =
             fates[Fate::NotCaptured as usize] > fates[Fate::LostBefore as usize];
         let outcome = self.has_sack || !mostly_not_captured;
-        let may_be_late = fates[Fate::Reordered as usize] > 0
-            && self.last_data_ns - range.first_ns < self.rtt.min_ns;
         match (range.not_captured, range.state, self.vantage) {
-            (true, ..) if may_be_late => None,
             (true, ..) if is_remote && outcome && range.end() < self.snd_nxt => {
                 Some((Fate::LostBefore, 0.9))
             }

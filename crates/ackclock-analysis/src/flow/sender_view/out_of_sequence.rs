@@ -284,6 +284,13 @@ impl SenderView {
         self.too_soon(lag_ns)
     }
 
+    /// Return true if a hole may be filled late: the path reorders (RFC 4737), and a retransmission cannot have come yet.
+    pub(super) fn may_be_late(&self, hole: &SentRange) -> bool {
+        hole.not_captured
+            && self.totals.fates[Fate::Reordered as usize] > 0
+            && self.last_data_ns - hole.first_ns < self.rtt_estimator.srtt_ns
+    }
+
     fn too_soon(&self, lag_ns: i64) -> bool {
         match self.rtt.min() {
             Some(rtt_ns) => lag_ns < (rtt_ns as f64 * TOO_SOON) as i64,
