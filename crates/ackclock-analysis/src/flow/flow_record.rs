@@ -92,8 +92,9 @@ impl Connection {
         let counted = self.directions[from].ip_id.missing_data();
         counted
             .filter(|_| is_remote && is_complete)
-            .map(|missing| missing.saturating_sub(view.totals.may_be_late))
-            .unwrap_or(fates[Fate::LostBefore as usize])
+            .map_or(fates[Fate::LostBefore as usize], |missing| {
+                missing.saturating_sub(view.totals.may_be_late)
+            })
     }
 
     fn ends_of(&self, from: usize, flows: &mut Flows) {
