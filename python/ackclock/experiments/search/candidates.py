@@ -228,7 +228,10 @@ def relocated(problem: Problem, varied: Sequence[Vary]) -> Problem:
     """Return a mistake in a varied value as one of its option; any other as it is."""
     key = problem.key.removeprefix("sweep.")
     found = next((vary for vary in varied if key.startswith(f"{vary.key}[")), None)
-    return replace(problem, file=found.option, line=None, key=found.key) if found else problem
+    if found is None:
+        return problem
+    inner = key.removeprefix(f"{found.key}[").partition("]")[2]  # within a table
+    return replace(problem, file=found.option, line=None, key=found.key + inner)
 
 
 def limit_sentence(plans: Sequence[tuple[Any, Plan]]) -> str:
