@@ -54,6 +54,7 @@ PAGES = (
     "docs/guides/getting-started.md",
     "README.md",
     "docs/guides/python.md",
+    "docs/guides/seeds.md",
     "docs/guides/sweeps.md",
     "docs/guides/papers.md",
     "docs/guides/many-machines.md",

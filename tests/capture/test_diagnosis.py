@@ -38,11 +38,14 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "rtt_mean_s": 0.06,
                 "handshake_s": 0.05,
                 "packets": 1000,
+                "sender": "client",
                 "vantage": "sender",
                 "segments_lost": 0,
                 "duplicates": 0,
                 "nagle": {"waits": 0, "seconds": 0.0},
                 "too_large_bytes": None,
+                "zero_window": {"count": 0, "seconds": 0.0, "share": 0.0},
+                "reverse_bytes": 0,
                 "id": 0,
                 "first_data_s": 0.0,
                 "last_data_s": 10.0,
@@ -135,6 +138,45 @@ def test_costs_are_shares_of_the_complete():
     stall = {"start_s": 1.0, "duration_s": 20.0, "class": "timeout"}  # longer than the data took
     result = diagnose(reported(limited=limited(cwnd=1.0), stalls=[stall]))
     assert sum(result.costs.values()) == pytest.approx(1.0)
+
+
+def test_a_stall_before_the_first_data_is_not_in_the_time_that_the_data_took():
+    stall = {"start_s": 0.1, "duration_s": 5.9, "class": "application", "sender": "server"}
+    slow_start = reported(limited=limited(bottleneck=1.0), stalls=[stall], first_data_s=6.0, last_data_s=16.0)
+    result = diagnose(slow_start)
+    assert result.costs == pytest.approx({Cause.APPLICATION: 5.9 / 15.9, Cause.NOTHING: 10 / 15.9})
+    assert any("the flow filled a link by itself" in finding.sentence for finding in result.findings)
+
+
+def test_waits_for_delayed_acks_have_their_time_to_themselves():
+    short = diagnose(reported(limited=limited(application=0.9, cwnd=0.1), nagle={"waits": 200, "seconds": 8.0}))
+    assert short.verdict is Cause.APPLICATION
+    assert [finding.share for finding in short.findings] == pytest.approx([0.8, 0.1, 0.1])
+    # One wait of 0.2 s is a stall, too, and no other's: neither the network's nor of an idle application.
+    stall = {"start_s": 0.0, "duration_s": 0.21, "class": "nagle", "sender": "client"}
+    waits = {"waits": 1, "seconds": 0.2}
+    few = diagnose(reported(limited=limited(application=1.0), stalls=[stall], nagle=waits, bytes=100, goodput_bps=8e4))
+    assert (few.verdict, len(few.findings)) == (Cause.APPLICATION, 1)
+    assert few.costs == pytest.approx({Cause.APPLICATION: 1.0})
+
+
+def test_a_zero_window_without_round_trips_is_the_receivers():
+    closed = {"count": 1, "seconds": 0.01, "share": 0.9}
+    without = {"goodput_bps": None, "rtt_min_s": None, "rtt_mean_s": None, "handshake_s": None, "established": False}
+    result = diagnose(reported(zero_window=closed, **without))
+    assert result.verdict is Cause.RECEIVER
+    assert result.findings[0].sentence == "The receive window was closed once, for 10.0 ms in all (zero window)."
+    brief = {**closed, "share": 0.01}
+    assert diagnose(reported(zero_window=brief, **without)).verdict is Cause.UNDECIDED
+
+
+def test_an_unanswered_request_suggests_a_capture_at_the_other_end():
+    asked = reported(sender="client", goodput_bps=None, bytes=68)
+    (finding,) = diagnose(asked).findings
+    assert finding.sentence == "The client's 68 bytes were acknowledged, and no data of the server came."
+    assert finding.next.startswith("Capture at the server:")
+    (other,) = diagnose(reported(sender="client", goodput_bps=None, bytes=68, reverse_bytes=10)).findings
+    assert other.next.startswith("Capture both directions")
 
 
 def test_what_is_reported_has_its_figures_and_is_json():

@@ -14,6 +14,7 @@ COUNTS = (
     "data_segments",
     "duplicates",
     "nagle_waits",
+    "zero_windows",
     "congestion_marks",
     "ect1_packets",
     "ece_packets",
@@ -46,6 +47,9 @@ def row(flow: int, **more: object) -> dict[str, object]:
         "goodput_bps": 8e3,
         "rtt_min_s": 0.04,
         "rtt_mean_s": 0.05,
+        "start_s": 0.0,
+        "end_s": 2.0,
+        "zero_window_s": 0.0,
         "first_data_s": 0.1,
         "last_data_s": 1.0,
         **dict.fromkeys(COUNTS, 0),
@@ -60,12 +64,22 @@ def row(flow: int, **more: object) -> dict[str, object]:
 
 def test_figures_are_of_the_direction_with_more_data_and_counts_of_both():
     request = row(0, lost=1, syn_retransmissions=2, retransmissions_fast=1)
-    answer = row(1, payload_bytes=10**6, delivered_bytes=999_000, lost=3, syn_retransmissions=2, goodput_bps=2e6)
+    answer = row(
+        1,
+        payload_bytes=10**6,
+        delivered_bytes=999_000,
+        zero_windows=2,
+        zero_window_s=0.5,
+        lost=3,
+        syn_retransmissions=2,
+        goodput_bps=2e6,
+    )
     (reported,) = capture_analysis.of_flows([request, answer], [], {})
     assert reported["id"] == 0
     assert reported["sender"] == "server"
     assert reported["vantage"] == "receiver"
-    assert reported["bytes"] == 999_000
+    assert (reported["bytes"], reported["reverse_bytes"]) == (999_000, 1000)
+    assert reported["zero_window"] == {"count": 2, "seconds": 0.5, "share": 0.25}
     assert reported["goodput_bps"] == 2e6
     assert reported["packets"] == 20  # each direction's own
     assert reported["segments_lost"] == 4

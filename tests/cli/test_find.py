@@ -47,6 +47,28 @@ def test_a_table_is_a_value(tmp_path):
     assert (place / "find.png").stat().st_size > 10_000
 
 
+def test_two_queues_that_vary_have_the_commands_of_both(tmp_path):
+    queue = '{ discipline = "pfifo", limit = "100p" }'
+    (tmp_path / "dsl.toml").write_text(
+        'name = "DSL"\nduration = "4s"\n[[flows]]\n[network]\ntopology = "asymmetric"\n'
+        f'down = {{ rate = "20Mbit", delay = "15ms", queue = {queue} }}\n'
+        f'up = {{ rate = "2Mbit", delay = "15ms", queue = {queue} }}\n'
+    )
+    ask = ("dsl.toml", "--require", "queue_delay_p95 <= 1s", "--vary", "network.up.queue.limit=30p,40p")
+    one = call(tmp_path, *ask)
+    assert one.returncode == 0, one.stderr
+    assert [line for line in one.stdout.splitlines() if "pfifo" in line] == [
+        "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 30"
+    ]
+    assert "rate 2000000bit" in one.stdout
+    both = call(tmp_path, *ask, "--vary", "network.down.queue.limit=50p,60p")
+    limits = [
+        line.rpartition(" ")[2] for line in both.stdout.splitlines() if line.startswith(("#", "tc")) and "limit" in line
+    ]
+    assert limits == ["50", "30"]
+    assert "# up, at the device before it:" in both.stdout
+
+
 def test_questions_have_folders_and_share_runs(tmp_path):
     settings = (*SMALL, "--vary", "limit=4p,40p", "--best", "max:jain", "--repeats", "4")
     first = call(tmp_path, *settings, "--require", "utilisation >= 50%")

@@ -67,6 +67,23 @@ def test_every_name_has_a_description(name):
     assert key_reference.described(name)
 
 
+def test_a_key_has_a_row_for_each_table_that_has_it_in_another_way():
+    limit = key_reference.of_key("network.queue.limit")
+    assert limit is not None
+    defaults = {name: key.default for key in limit.keys for name in key.name.split(", ")}
+    assert (defaults["pfifo"], defaults["codel"]) == ("required", '"1000p"')
+    rtt = key_reference.of_key("network.rtt")
+    assert rtt is not None
+    assert [key.name for key in rtt.keys] == ["dumbbell", "testbed"]
+    flow, flows = key_reference.of_key("flows[0].congestion"), key_reference.of_key("flows.congestion")
+    assert flow is not None
+    assert flows is not None
+    assert flow.keys == flows.keys
+    assert key_reference.of_key("network.nothing") is None
+    assert "packets that may wait" in show("network.queue.limit").stdout
+    assert show("network.queue.limits").exit_code == 2
+
+
 def test_an_ambiguous_name_shows_every_meaning():
     text = show("linux").stdout
     for words in ("(stack: linux)", "(engine: linux)", "the table [linux]"):

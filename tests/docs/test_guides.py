@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from ackclock import algorithms
+from ackclock.metrics.summary import student_quantile
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
@@ -23,6 +25,25 @@ def test_the_table_of_tcp_has_the_descriptions_of_the_specs():
     for name, *_, meaning in rows:
         parameter = specs["linux"].parameters[name]
         assert meaning.removesuffix(f" ({parameter.unit})") == parameter.description
+
+
+def test_the_factors_of_half_widths_are_students():
+    text = (DOCS / "guides" / "seeds.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
+    assert len(rows) == 7
+    for n, quantile, factor in ((int(n), float(t), float(factor)) for n, t, factor in rows):
+        assert quantile == pytest.approx(student_quantile(n - 1), abs=0.006)
+        assert factor == pytest.approx(student_quantile(n - 1) / math.sqrt(n), rel=0.004)
+
+
+def test_the_readme_links_to_files_of_a_checkout():
+    """Pages that `make docs` makes are not there before: git ignores them."""
+    ignored = [line.strip("/\n") for line in (DOCS.parent / ".gitignore").read_text("utf-8").splitlines()]
+    links = re.findall(r"\]\(([^)#:]+)", (DOCS.parent / "README.md").read_text("utf-8"))
+    assert len(links) > 20
+    for link in links:
+        assert (DOCS.parent / link).exists(), link
+        assert not any(pattern and link.startswith(pattern.rstrip("*")) for pattern in ignored), link
 
 
 #: Words that people search for.

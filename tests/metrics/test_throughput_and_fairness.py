@@ -48,6 +48,20 @@ def test_efficiency_leaves_out_what_crosses_another_link() -> None:
     assert result["goodput_bps"] == pytest.approx(1e7)
 
 
+def test_efficiency_of_a_group_is_of_the_links_that_it_crosses() -> None:
+    """5 Mb/s of a link of 10, and 1 Mb/s of one of 2: of all links together they would be 42 % and 8 %."""
+    ways = [{"group": link, "forward": {"hops": [{"link": link}]}} for link in (0, 1)]
+    plan = {**PLAN, "flows": ways, "links": [{"bottleneck": True}] * 2, "groups": [{"name": "down"}, {"name": "up"}]}
+    links = {"link": [0, 1], "name": ["down", "up"], "bottleneck": [True, True], "rate_bps": [1e7, 2e6]}
+    flows = synthetic.flows(2, measured_bytes=[9_375_000, 1_875_000], group=[0, 1])
+    both = view({"flows": flows, "links": links}, plan)
+    assert metrics.value(both, "efficiency[down]") == pytest.approx(0.5)
+    assert metrics.value(both, "efficiency[up]") == pytest.approx(0.5)
+    assert metrics.value(both, "efficiency") == pytest.approx(0.5)
+    mixed = {**plan, "traffic": [{"group": 1}]}
+    assert metrics.value(view({"flows": flows, "links": links}, mixed), "efficiency[up]") == pytest.approx(1 / 12)
+
+
 def test_efficiency_is_relative_to_a_policers_rate() -> None:
     """15 s at 2 Mb/s hold 3.75 MB, of which 3 MB arrive; the link of 10 Mb/s behind the policer is not the measure."""
     queue = {"discipline": "tbf", "parameters": {"rate_bps": 2e6, "per_flow": False}}

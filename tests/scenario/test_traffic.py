@@ -133,3 +133,13 @@ def test_one_mistake_is_one_line(traffic, expected):
     found = str(caught.value).split("\n")
     assert len(found) == 1
     assert found[0].startswith(f"x.toml:{expected}")
+
+
+def test_each_mistake_of_a_table_is_reported_in_one_pass():
+    with pytest.raises(ScenarioError) as caught:
+        planning.loads(HEAD + 'kind = "web"\nsize = "1KB"\nusers = 0\nsessions = 3', "x.toml")
+    keys = sorted(line.split(": ")[1] for line in str(caught.value).split("\n"))
+    assert keys == [f"traffic[0].{key}" for key in ("objects", "pages", "sessions", "users")]
+    with pytest.raises(ScenarioError) as misspelt:
+        planning.loads(HEAD + 'kind = "web"\nsize = "1KB"\nobjects = 1\nthinc = "1s"', "x.toml")
+    assert str(misspelt.value) == 'x.toml:11: traffic[0].thinc: found an unknown key; expected "think"'

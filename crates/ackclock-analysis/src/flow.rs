@@ -28,6 +28,7 @@ mod scoreboard;
 mod sender_view;
 mod stall;
 mod vantage;
+mod zero_window;
 
 /// The longest gap in which a retransmission can be missing. In a longer one the host may have numbered packets of other
 /// connections.
@@ -343,10 +344,11 @@ impl Connection {
         vantage::classify(sender_view, from, side_rtts_ns, ours);
         let packets = sender_view.units(segment.payload_bytes);
         let hole = sender_view.missing_before(start);
+        let is_old = start < sender_view.snd_nxt;
         let mut ip_id_order =
             direction
                 .ip_id
-                .on_data(segment.identification, packets, hole, || {
+                .on_data(segment.identification, packets, hole, is_old, || {
                     sender_view.has_holes()
                 });
         let idle_ns = now_ns - sender_view.last_data_ns;

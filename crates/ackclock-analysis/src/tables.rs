@@ -114,6 +114,8 @@ codes!(
         Machine => "machine",
         /// The flow went on, but the capture does not have it.
         CaptureLoss => "capture_loss",
+        /// A small segment waited for a delayed acknowledgement (Nagle's algorithm).
+        Nagle => "nagle",
     }
 );
 
@@ -283,6 +285,9 @@ table!(
         /// Segments that were sacked, then sent again because the cumulative acknowledgement stopped before them (RFC
         /// 2018 section 8).
         sack_reneged: u32,
+        /// Times that the receiver advertised a window of zero, and for how long in all.
+        zero_windows: u32,
+        zero_window_s: f64,
         /// The number of times that the packets' TTL became another.
         hop_changes: u32,
         /// Keep-alives of either end, and the longest run that was not answered.

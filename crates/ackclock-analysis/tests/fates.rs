@@ -192,6 +192,39 @@ fn late_data_mid_path_is_reordered() {
     }
 }
 
+/// At the receiver: every tenth packet overtakes nine, which came 9 ms later than it.
+fn overtaken(packets: u32) -> Trace {
+    let mut trace = Trace::after_handshake(40, 0);
+    for number in 0..packets {
+        let (block, place) = (number / 10 * 10, number % 10);
+        let sent = block + if place == 0 { 9 } else { place - 1 };
+        let at_ms = 100 + i64::from(number);
+        trace.data(at_ms, sent).identification = Some(1 + sent);
+        if place == 0 {
+            trace.ack(at_ms, block, &[(block + 9, block + 10)]);
+        } else if place < 9 {
+            trace.ack(at_ms, sent + 1, &[(block + 9, block + 10)]);
+        } else {
+            trace.ack(at_ms, block + 10, &[]);
+        }
+    }
+    trace
+}
+
+#[test]
+fn late_packets_at_the_receiver_are_reordered_and_none_is_lost() {
+    let flows = overtaken(500).analysed().flows;
+    assert_eq!((flows.lost[0], flows.lost_upstream[0]), (0, 0));
+    assert_eq!((flows.retransmissions[0], flows.reordered[0]), (0, 450));
+}
+
+#[test]
+fn what_may_still_be_on_its_way_at_the_end_is_not_lost() {
+    // The capture ends behind a packet that overtook nine, sooner than any retransmission can come.
+    let flows = overtaken(491).analysed().flows;
+    assert_eq!((flows.lost_upstream[0], flows.reordered[0]), (0, 441));
+}
+
 #[test]
 fn losses_before_a_mid_path_vantage_are_not_captured() {
     let mut trace = Trace::after_handshake(50, 50);

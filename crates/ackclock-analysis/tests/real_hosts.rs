@@ -64,6 +64,20 @@ fn window_updates_end_stalls_of_receivers() {
 }
 
 #[test]
+fn zero_windows_are_counted_and_timed() {
+    let mut trace = working(3);
+    // Closed twice: for 40 ms, and until the capture ends; resets advertise nothing.
+    for (at_ms, window) in [(450, 0), (470, 0), (490, 64), (600, 0)] {
+        trace.ack(at_ms, 3, &[]).window = window;
+    }
+    let reset = trace.ack(630, 3, &[]);
+    (reset.window, reset.flags) = (0, Flags(Flags::RST | Flags::ACK));
+    let flows = trace.analysed().flows;
+    assert_eq!(flows.zero_windows[0], 2);
+    assert!((flows.zero_window_s[0] - 0.07).abs() < 1e-6);
+}
+
+#[test]
 fn reused_ports_are_another_connection() {
     let mut trace = working(3);
     for (at_ms, number) in [(60_000, 0), (60_100, 1)] {

@@ -325,6 +325,23 @@ fn a_delayed_acknowledgement_costs_only_who_waits_for_it() {
 }
 
 #[test]
+fn a_small_segment_that_waits_for_a_delayed_acknowledgement_is_nagles() {
+    let mut trace = Trace::after_handshake(0, 10);
+    for number in 0..15 {
+        let at_ms = 100 * i64::from(number) + 100;
+        trace.data(at_ms, number);
+        trace.ack(at_ms + 10, number + 1, &[]);
+    }
+    trace.data(1700, 15).payload_bytes = 100;
+    let end = 1 + 15 * MSS + 100;
+    trace.ack(1911, 0, &[]).acknowledgement = end;
+    let second = trace.data(1912, 0);
+    (second.sequence, second.payload_bytes) = (end, 100);
+    trace.ack(1922, 0, &[]).acknowledgement = end + 100;
+    assert_eq!(classes(&trace), ["nagle"]);
+}
+
+#[test]
 fn a_sender_that_closes_without_retransmission_was_acknowledged() {
     let mut trace = Trace::after_handshake(0, 10);
     trace.data(100, 0);

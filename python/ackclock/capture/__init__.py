@@ -108,6 +108,8 @@ def read(
 ) -> Captured:
     """Analyse captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
 
+    Several are files of one vantage point: `match.read` joins two that have the same packets.
+
     Args:
         files: the captures, or one.
         expression: only these packets, in the language of pcap-filter(7).
@@ -118,7 +120,8 @@ def read(
         command: for the manifest.
 
     Raises:
-        InputError: nothing could be read, the expression is none, or the log is none of the captures' time.
+        InputError: nothing could be read, the expression is none, the log is none of the captures' time, or the files
+            have the same packets (`vantage_points`).
     """
     from ackclock.capture import tables
 
@@ -160,11 +163,16 @@ def _opened(files: Files, expression: str, **options: Any) -> _core.Capture:
         if str(path) != STANDARD_INPUT:
             _check(path)
     try:
-        return _core.Capture(list(files), expression, max_connections=MAX_FLOWS, **options)
+        capture = _core.Capture(list(files), expression, max_connections=MAX_FLOWS, **options)
     except ValueError as error:
         from ackclock.input.fields import shown
 
         raise InputError(f"--filter {shown(expression)}: {error}") from error
+    if len(names) > 1 and STANDARD_INPUT not in names:
+        from ackclock.capture import vantage_points
+
+        vantage_points.check([Path(name) for name in names], expression)
+    return capture
 
 
 def _check(path: Path) -> None:

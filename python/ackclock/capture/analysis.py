@@ -52,6 +52,7 @@ COLUMNS = (
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
     *("opened", "reset", "established_s", "duplicates", "nagle_waits", "nagle_wait_s"),
+    *("start_s", "end_s", "zero_windows", "zero_window_s"),
     *(
         "largest_delivered_bytes",
         "smallest_stuck_bytes",
@@ -141,6 +142,7 @@ def _connection(
         "vantage_confidence": main["vantage_confidence"],
         "packets": total("sent_packets") if len(directions) > 1 else main["sent_packets"] + main["received_packets"],
         "bytes": main["delivered_bytes"],
+        "reverse_bytes": total("payload_bytes") - (main["payload_bytes"] or 0),
         "handshake_s": main["handshake_s"],
         "goodput_bps": main["goodput_bps"],
         "first_data_s": main["first_data_s"],
@@ -155,6 +157,7 @@ def _connection(
             "waits": total("nagle_waits"),
             "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
         },
+        "zero_window": _zero_window(main),
         "too_large_bytes": _too_large(directions),
         "ecn": {
             "ce_packets": total("congestion_marks"),
@@ -176,6 +179,12 @@ def _connection(
         "limited": _limited(main),
         "congestion": list(congestion.get(main["flow"], ())) or None,
     }
+
+
+def _zero_window(row: Row) -> JsonObject:
+    """Return how often and how long the receiver advertised a zero window, and the share of the connection's time."""
+    seconds, life_s = row["zero_window_s"] or 0.0, row["end_s"] - row["start_s"]
+    return {"count": row["zero_windows"] or 0, "seconds": seconds, "share": seconds / life_s if life_s > 0 else 0.0}
 
 
 def _too_large(directions: Iterable[Row]) -> int | None:

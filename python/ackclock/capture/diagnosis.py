@@ -3,6 +3,9 @@
 What each cost is a share of the time of the flows: of the round trips in which it held the sender back, and of the
 stalls that it caused. The greatest share is the verdict, if it is worth a word; what the flows took from the path at
 full speed costs nothing that could be won elsewhere.
+
+ICMP errors are evidence of the path's MTU (RFC 1191, RFC 8201: path MTU discovery) and of why handshakes were not
+answered (RFC 1122 section 4.2.3.9: a TCP and ICMP errors).
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from ackclock.capture.findings import (
     summed,
     too_little_data,
 )
-from ackclock.capture.observations import observations
+from ackclock.capture.observations import observations, zero_windows
 from ackclock.figures import numbers
 
 #: A cause is not worth a word beside a path at full speed that has so many times its share.
@@ -75,6 +78,9 @@ HIDDEN_LIMITS = {
     Cause.RECEIVER: ("receiver", "application"),
     Cause.NETWORK: ("cwnd", "slow_start", "application"),
 }
+
+#: Limits that a wait for a delayed ACK (Nagle's algorithm) is hidden behind: nothing is sent meanwhile.
+NAGLE_LIMITS = ("application", "cwnd")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -170,7 +176,7 @@ def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
         *connection_resets(analysis["flows"]),
         *unanswered,
         *_of_mtu(analysis["flows"]),
-        *of_nagle(analysis["flows"], total_s),
+        *of_nagle(analysis["flows"], stalled_s.get("nagle", 0.0), total_s),
         *observations(analysis["flows"]),
         *by_share,
         *of_losses(analysis["flows"]),
@@ -186,11 +192,14 @@ def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagno
     """
     refused, long = list(connection_resets(analysis["flows"])), list(of_distance(analysis["flows"]))
     refused += failed_handshakes(analysis["flows"])
-    timeouts = any(flow["retransmissions"]["timeout"] for flow in analysis["flows"])
     flows = analysis["flows"]
+    timeouts = any(flow["retransmissions"]["timeout"] for flow in flows)
+    is_closed = bool(list(zero_windows(flows)))
     findings = [*refused, *long, *_of_mtu(flows), *observations(flows), *of_losses(flows), *of_capture(analysis)]
     if refused:
         verdict = refused[0].cause
+    elif is_closed:
+        verdict = Cause.RECEIVER
     elif long or timeouts:
         verdict = Cause.NETWORK
     else:
@@ -266,15 +275,32 @@ class _Flow:
 
     @staticmethod
     def of(flow: Mapping[str, Any]) -> _Flow:
-        """Take the stalls first and divide the rest by the shares of the round trips."""
-        stalled_s = summed((stall["class"], stall["duration_s"]) for stall in flow["stalls"])
+        """Take the stalls first and divide the rest by the shares of the round trips.
+
+        Stalls before the first data, as of a server that thinks, are not in the time that the data took. Waits for
+        delayed ACKs count as stalls of their own, however short.
+        """
         goodput_bps, data_bytes = flow["goodput_bps"] or 0.0, flow["bytes"] or 0
-        span_s = max(8 * data_bytes / goodput_bps if goodput_bps else 0.0, sum(stalled_s.values()))
-        rounds_s = {limit: share * span_s for limit, share in (flow["limited"] or {}).items()}
-        limited_s = _between(rounds_s, stalled_s)
+        transfer_s = 8 * data_bytes / goodput_bps if goodput_bps else 0.0
+        begin_s = flow["first_data_s"] or 0.0
+        stalled_s = summed((stall["class"], stall["duration_s"]) for stall in flow["stalls"])
+        before_s = summed((stall["class"], _before(stall, begin_s)) for stall in flow["stalls"])
+        within_s = {name: value_s - before_s.get(name, 0.0) for name, value_s in stalled_s.items()}
+        transfer_s = max(transfer_s, sum(within_s.values()))
+        rounds_s = {limit: share * transfer_s for limit, share in (flow["limited"] or {}).items()}
+        limited_s = _between(rounds_s, within_s)
+        short_s = flow["nagle"]["seconds"] - stalled_s.get("nagle", 0.0)
+        waited_s = short_s - _take_limits(limited_s, NAGLE_LIMITS, short_s)
+        stalled_s = summed((*stalled_s.items(), ("nagle", waited_s)))
+        span_s = transfer_s + sum(before_s.values())
         rtt_min_s, rtt_mean_s = flow["rtt_min_s"], flow["rtt_mean_s"]
         shortest_s = min(filter(None, (flow["handshake_s"], rtt_min_s)), default=0.0)
         return _Flow(span_s, limited_s, stalled_s, rtt_min_s, rtt_mean_s, data_bytes, shortest_s)
+
+
+def _before(stall: Mapping[str, Any], begin_s: float) -> float:
+    """Return how much of a stall passed before a time, in seconds."""
+    return float(min(stall["duration_s"], max(begin_s - stall["start_s"], 0.0)))
 
 
 def _between(rounds_s: Mapping[str, float], stalled_s: Mapping[str, float]) -> dict[str, float]:
@@ -288,8 +314,13 @@ def _between(rounds_s: Mapping[str, float], stalled_s: Mapping[str, float]) -> d
 
 def _take(left_s: dict[str, float], name: str, silent_s: float) -> float:
     """Subtract a class of stalls from the limits that it hides behind; return what exceeds them."""
-    for limit in HIDDEN_LIMITS.get(STALLS.get(name, Cause.UNDECIDED), ()):
-        taken_s = min(silent_s, left_s.get(limit, 0.0))
+    return _take_limits(left_s, HIDDEN_LIMITS.get(STALLS.get(name, Cause.UNDECIDED), ()), silent_s)
+
+
+def _take_limits(left_s: dict[str, float], limits: Sequence[str], silent_s: float) -> float:
+    """Subtract a time from these limits, one after the other; return what exceeds them."""
+    for limit in limits:
+        taken_s = max(min(silent_s, left_s.get(limit, 0.0)), 0.0)
         left_s[limit] = left_s.get(limit, 0.0) - taken_s
         silent_s -= taken_s
     return silent_s

@@ -63,6 +63,7 @@ STALLS = {
     "ack_delay": Cause.NETWORK,
     "handshake": Cause.NETWORK,
     "capture_loss": Cause.CAPTURE,
+    "nagle": Cause.APPLICATION,
     **dict.fromkeys(CLOCK_GAPS, Cause.HOST),
 }
 
@@ -121,10 +122,29 @@ def no_data(analysis: Mapping[str, Any]) -> Finding:
     if not analysis["connections"]:
         then = "Check the capture filter: only TCP can be diagnosed."
         return Finding(Cause.UNDECIDED, "The capture contains no TCP connection.", evidence, next=then)
+    if unanswered := next((flow for flow in analysis["flows"] if _is_unanswered(flow)), None):
+        return _unanswered(unanswered)
     sentence = "No data was captured together with its acknowledgements."
     return Finding(
         Cause.UNDECIDED, sentence, evidence, next="Capture both directions, from before the connection opens."
     )
+
+
+def _is_unanswered(flow: Mapping[str, Any]) -> bool:
+    """Return True if the capture has the connection from its handshake on, both ways, and data of one end only."""
+    return bool(flow["established"] and flow["bytes"] and flow["rtt_min_s"] is not None and not flow["reverse_bytes"])
+
+
+def _unanswered(flow: Mapping[str, Any]) -> Finding:
+    """Return the finding that data of one end was acknowledged, and no data of the other was captured."""
+    other = "server" if flow["sender"] == "client" else "client"
+    data = numbers.value(flow["bytes"], "bytes")
+    sentence = f"The {flow['sender']}'s {data} were acknowledged, and no data of the {other} came."
+    then = (
+        f"Capture at the {other}: it shows whether its application answered, and whether what it sent was lost on the "
+        "way here, as segments are that are too large for the path (MTU)."
+    )
+    return Finding(Cause.UNDECIDED, sentence, {"bytes": flow["bytes"]}, next=then)
 
 
 def too_little_data(total_s: float) -> Finding:
@@ -261,6 +281,10 @@ STALL_ADVICE = {
     "small_window": ("too few segments were in flight to reveal a loss", "Find where packets are lost."),
     "continuous_loss": ("a whole window was lost", "Look for outages, and for a policer."),
     "ack_delay": ("acknowledgements came late", "Look at the return path, and at the receiver's delayed ACKs."),
+    "nagle": (
+        "a small segment waited for a delayed ACK (Nagle's algorithm)",
+        "Write each message at once, or set TCP_NODELAY at its sender.",
+    ),
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
     "scheduler": ("the host's log shows that it ran something else", "See what else runs on the host's CPUs."),
@@ -300,6 +324,8 @@ def of_stalls(
     stalls = [stall for flow in flows for stall in flow["stalls"]]
     is_too_large = any(flow["too_large_bytes"] is not None for flow in flows)
     for name, value_s in stalled_s.items():
+        if name == "nagle":  # `of_nagle` has all of it
+            continue
         those = [stall for stall in stalls if stall["class"] == name]
         longest_s = max(stall["duration_s"] for stall in those)
         count = len(those)
@@ -356,19 +382,22 @@ def connection_resets(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
         yield Finding(Cause.HOST, sentence, {"refused": refused}, next=then)
 
 
-def of_nagle(flows: Sequence[Mapping[str, Any]], total_s: float) -> Iterable[Finding]:
-    """Return the finding of small segments that waited for delayed ACKs (RFC 896, RFC 1122 section 4.2.3.4)."""
+def of_nagle(flows: Sequence[Mapping[str, Any]], charged_s: float, total_s: float) -> Iterable[Finding]:
+    """Return the finding of small segments that waited for delayed ACKs (RFC 896, RFC 1122 section 4.2.3.4).
+
+    `charged_s` is what these waits took of `total_s`: no other cause has that time.
+    """
     waits = sum(flow["nagle"]["waits"] for flow in flows)
     waited_s = sum(flow["nagle"]["seconds"] for flow in flows)
-    share = waited_s / total_s
+    share = charged_s / total_s
     if waits and share >= WORTH:
         each = numbers.value(waited_s / waits, "s")
         sentence = (
-            f"For {numbers.value(min(share, 1.0), 'share')} of the time a small segment waited for a delayed ACK, "
+            f"For {numbers.value(share, 'share')} of the time a small segment waited for a delayed ACK, "
             f"{waits:,} times {each}: Nagle's algorithm against delayed ACKs."
         )
-        then = "Write each message at once, or set TCP_NODELAY at its sender."
-        yield Finding(Cause.APPLICATION, sentence, {"waits": waits, "seconds": waited_s}, min(share, 1.0), then)
+        then = STALL_ADVICE["nagle"][1]
+        yield Finding(Cause.APPLICATION, sentence, {"waits": waits, "seconds": waited_s}, share, then)
 
 
 def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ackclock.capture.findings import OF_LOSSES, Cause, Finding
+from ackclock.capture.findings import OF_LOSSES, WORTH, Cause, Finding
 from ackclock.figures import numbers
 from ackclock.figures.summary_text import counted
 
@@ -37,7 +37,7 @@ MIN_UNANSWERED = 3
 
 def observations(flows: Flows) -> Iterator[Finding]:
     """Return the findings in the order of what they explain: handshake, path, acknowledgements, ends."""
-    for kind in (_fast_open, _ecn, _outages, _route, _ack_path, _reneging, _keep_alives):
+    for kind in (_fast_open, _ecn, _outages, _route, _ack_path, zero_windows, _reneging, _keep_alives):
         yield from kind(flows)
 
 
@@ -191,6 +191,24 @@ def _has_slow_acks(flow: Mapping[str, Any]) -> bool:
         return False
     is_long = wait_s >= max(MIN_ACK_WAIT_S, ACK_WAIT_SHARE * least_s)
     return bool(is_long and wait_s >= QUEUEING_SHARE * (mean_s - least_s))
+
+
+def zero_windows(flows: Flows) -> Iterable[Finding]:
+    """Return the finding of receivers that advertised a window of zero for a good part of a connection's time.
+
+    Stalls at a closed window have a finding of their own.
+    """
+    stalled = {flow["id"] for flow in flows for stall in flow["stalls"] if stall["class"] == "receiver"}
+    closed = [
+        flow["zero_window"] for flow in flows if flow["zero_window"]["share"] >= WORTH and flow["id"] not in stalled
+    ]
+    if not closed:
+        return
+    count, seconds = sum(one["count"] for one in closed), sum(one["seconds"] for one in closed)
+    sentence = f"The receive window was closed {_times(count)}, for {numbers.value(seconds, 's')} in all (zero window)."
+    evidence = {"zero_windows": count, "seconds": seconds, "share": max(one["share"] for one in closed)}
+    then = "See why the receiving application does not read."
+    yield Finding(Cause.RECEIVER, sentence, evidence, next=then, shown=("limits", "pipe"))
 
 
 def _reneging(flows: Flows) -> Iterable[Finding]:

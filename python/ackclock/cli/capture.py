@@ -63,7 +63,8 @@ def capture(
 ) -> None:
     """Analyse TCP connections in packet captures: losses, retransmissions, RTTs, stalls, limiting factors, the CCA.
 
-    Several files are read as one capture, merged by time; with --join, two as captures of the same packets.
+    Several files are read as one capture, merged by time. If they have the same packets, they are of several vantage
+    points, and each is analysed alone; --join matches the packets of two.
 
     Examples:
         ackclock capture upload.pcap
@@ -73,9 +74,13 @@ def capture(
         ackclock capture sender.pcap receiver.pcap --join
     """
     from ackclock.capture import read, summarise
+    from ackclock.capture.vantage_points import SeveralVantagePointsError
 
     if out is None and not join and not tables:
-        _print(summarise(files, expression, clock_log=clock_log), as_json)
+        try:
+            _print(summarise(files, expression, clock_log=clock_log), as_json)
+        except SeveralVantagePointsError as several:
+            _print_each(several.groups, expression, clock_log, as_json=as_json)
         return
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
@@ -110,6 +115,22 @@ def _print(analysis: CaptureSummary | Captured, as_json: bool) -> None:
         from ackclock.cli.terminal import capture as terminal
 
         terminal.print_analysis(analysis.analysis)
+
+
+def _print_each(groups: Sequence[Sequence[Path]], expression: str, clock_log: Path | None, *, as_json: bool) -> None:
+    """Print the analysis of each vantage point."""
+    from ackclock.capture import summarise
+
+    points = [summarise(group, expression, clock_log=clock_log) for group in groups]
+    if as_json:
+        for note in (note for point in points for note in point.notes):
+            click.echo(note, err=True)
+        click.echo(json.dumps({"vantage_points": [point.analysis for point in points]}, allow_nan=False))
+        return
+    click.echo(f"The captures have the same packets, of {len(groups)} vantage points: --join matches two.")
+    for group, point in zip(groups, points, strict=True):
+        click.echo(f"\n{', '.join(map(readable, group))}:")
+        _print(point, as_json)
 
 
 def _matched(files: Sequence[Path], expression: str, **more: Any) -> Captured:

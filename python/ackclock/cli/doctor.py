@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -27,8 +28,9 @@ from ackclock.system.files import readable
 def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: Path | None, html: Path | None) -> None:
     """Diagnose slow transfers in packet captures: network, host, capture, shaper, receiver or application.
 
-    A result of `ackclock capture --out` can take the place of the captures. Each finding has its evidence, the share of
-    the time that it cost, and what to do next.
+    Several files are of one vantage point, or of several of the same connections: then each is examined alone, and the
+    verdict is theirs if they agree. A result of `ackclock capture --out` can take the place of the captures. Each
+    finding has its evidence, the share of the time that it cost, and what to do next.
 
     The exit status is 0 if nothing is wrong, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
     or policer, 14 for the receiver, 15 for the application, 19 if that is undecided.
@@ -39,9 +41,11 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
         ackclock doctor slow.pcap
         ackclock doctor sender.pcap.gz --filter "host 192.0.2.1" --json
         ackclock doctor slow.pcap --html why.html
+        ackclock doctor sender.pcap receiver.pcap
     """
     from ackclock.capture import of_result, read
     from ackclock.capture.diagnosis import diagnose
+    from ackclock.capture.vantage_points import SeveralVantagePointsError
     from ackclock.cli.terminal import capture as terminal
 
     if html is not None:
@@ -51,7 +55,12 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
             raise InputError(f"--filter: found {readable(files[0])}, a result; expected captures")
         analysis = of_result(files[0], clock_log)
     else:
-        analysis = read(files, expression, clock_log=clock_log, segments=html is not None)
+        try:
+            analysis = read(files, expression, clock_log=clock_log, segments=html is not None)
+        except SeveralVantagePointsError as several:
+            if html is not None:
+                raise
+            _diagnose_each(several.groups, expression, clock_log, as_json=as_json)
     for note in analysis.notes:
         click.echo(note, err=True)
     diagnosis = diagnose(analysis.analysis)
@@ -64,6 +73,34 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
 
         click.echo(f"wrote {readable(page.write(analysis.data, analysis.analysis, diagnosis, html))}", err=as_json)
     raise click.exceptions.Exit(diagnosis.verdict.exit_status)
+
+
+def _diagnose_each(
+    groups: Sequence[Sequence[Path]], expression: str, clock_log: Path | None, *, as_json: bool
+) -> NoReturn:
+    """Diagnose captures of several vantage points, each alone, print whether they agree, and exit by the verdict."""
+    from ackclock.capture import summarise
+    from ackclock.capture.agreement import Point, compare
+    from ackclock.capture.diagnosis import diagnose
+    from ackclock.cli.terminal import capture as terminal
+
+    points = []
+    for group in groups:
+        summary = summarise(group, expression, clock_log=clock_log)
+        for note in summary.notes:
+            click.echo(note, err=True)
+        points.append(Point(group, summary.analysis, diagnose(summary.analysis)))
+    agreement = compare(points)
+    if as_json:
+        each = [
+            {"files": [str(path) for path in point.files], **point.diagnosis.as_dict(), "answers": point.analysis}
+            for point in points
+        ]
+        about = {"verdict": agreement.verdict.name.lower(), "agree": agreement.agree, "sentence": agreement.sentence}
+        click.echo(json.dumps({**about, "vantage_points": each}, allow_nan=False))
+    else:
+        terminal.print_diagnoses(points, agreement)
+    raise click.exceptions.Exit(agreement.verdict.exit_status)
 
 
 def _check_page(path: Path) -> None:

@@ -35,13 +35,7 @@ MAX_NAME = 40
     completion.congestion,
     "The congestion control algorithm: its name, or a table such as '{ kind = \"aimd\", beta = 0.9 }'.",
 )
-@click.option(
-    "--engine",
-    metavar="NAME[,NAME]",
-    default="packet",
-    shell_complete=completion.list_of(completion.engines),
-    help="Engines that run all scenarios, such as packet,linux; the dossier has their agreement.",
-)
+@options.engine_list("Engines that run all scenarios, such as packet,linux; the dossier has their agreement.")
 @options.kernel
 @options.ssh_config
 @options.module
@@ -76,7 +70,7 @@ MAX_NAME = 40
 )
 @options.restart
 @options.json_flag("Print the dossier as JSON only.")
-@click.option("--dry-run", is_flag=True, help="List the scenarios and the number of runs; write nothing.")
+@options.dry_run_flag("List the scenarios and the number of runs; write nothing.")
 @options.parallel
 @options.collected
 def evaluate(  # noqa: PLR0913 (each is an option of the command line)

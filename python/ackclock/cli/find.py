@@ -95,7 +95,7 @@ UNNAMED = "question"
 @click.option("--budget", metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes.")
 @options.out("Folder of the result (default: results/SCENARIO-find-KEYS-…, one for each question).")
 @options.json_flag("Print the result as JSON only.")
-@click.option("--dry-run", is_flag=True, help="Print the search space; run nothing.")
+@options.dry_run_flag("Print the search space; run nothing.")
 @options.perturb
 @options.parallel
 @options.collected

@@ -47,13 +47,23 @@ captures: Decorator = paths(
 )
 
 
-engines: Decorator = click.option(
-    "--engine",
-    metavar="NAME[,NAME]",
-    default="packet",
-    shell_complete=completion.list_of(completion.engines),
-    help=f"Engines to run: {', '.join(completion.engines())}; differences are relative to the first.",
-)
+def engine_list(help: str) -> Decorator:
+    """Declare `--engine`, a list."""
+    return click.option(
+        "--engine",
+        metavar="NAME[,NAME]",
+        default="packet",
+        shell_complete=completion.list_of(completion.engines),
+        help=help,
+    )
+
+
+def dry_run_flag(help: str) -> Decorator:
+    """Declare `--dry-run`."""
+    return click.option("--dry-run", is_flag=True, help=help)
+
+
+engines = engine_list(f"Engines to run: {', '.join(completion.engines())}; differences are relative to the first.")
 
 
 kernel: Decorator = click.option(
@@ -108,9 +118,7 @@ cluster: Decorator = click.option(
     shell_complete=completion.one_of(completion.clusters),
     help="Start N workers and run on them: local, or a batch system such as slurm.",
 )
-dry_run: Decorator = click.option(
-    "--dry-run", is_flag=True, help="Print what would be run and its approximate cost; write nothing."
-)
+dry_run = dry_run_flag("Print what would be run and its approximate cost; write nothing.")
 require: Decorator = click.option(
     "--require",
     metavar="'METRIC >= VALUE'",

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 )
 @options.json_flag("Print JSON only, one line for each entry.")
 @click.option("--force", is_flag=True, help="Run everything, including results that are up to date.")
-@click.option("--dry-run", is_flag=True, help="Print the number of results of each entry; run nothing.")
+@options.dry_run_flag("Print the number of results of each entry; run nothing.")
 @options.parallel
 def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     *,

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @options.experiment
 @options.out("Folder of the result (default: results/SCENARIO-ENGINE).")
 @options.as_json
-@click.option(
-    "--dry-run", is_flag=True, help="Print the plan (JSON, SI units) and its approximate cost; write nothing."
-)
+@options.dry_run_flag("Print the plan (JSON, SI units) and its approximate cost; write nothing.")
 @click.option("--quick", is_flag=True, help="Preview: one seed, a tenth of the duration and of the warm-up.")
 @options.perturb
 @options.report

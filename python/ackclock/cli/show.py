@@ -43,7 +43,7 @@ QUANTITIES = "Quantities are texts with their unit: 100Mbit, 20ms, 64KB, 50p (pa
     required=False,
     shell_complete=completion.one_of(completion.show_names),
     help="A congestion control algorithm, queue discipline, TCP stack, metric, topology, kind of traffic or engine; "
-    "metrics for all metrics; scenario for the keys of a scenario file.",
+    "metrics for all metrics; a key such as network.rtt; scenario for all keys of a scenario file.",
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of scenario files.")
 def show(*, name: str | None, schema: bool) -> None:
@@ -56,6 +56,7 @@ def show(*, name: str | None, schema: bool) -> None:
         ackclock show cubic
         ackclock show utilisation
         ackclock show dumbbell
+        ackclock show network.queue.limit
         ackclock show scenario
         ackclock show --schema > scenario.schema.json
     """
@@ -90,6 +91,8 @@ def _explain(name: str) -> bool:
         about = (engine(name).__class__.__doc__ or "").split("\n")[0].rstrip(".")
         click.echo(f"{about} (engine: {name})\nackclock run SCENARIO --engine {name}\n")
     tables = key_reference.described(name)
+    if "." in name and (key := key_reference.of_key(name)):
+        tables = [*tables, key]
     if tables:
         _print_keys(console, tables, key_reference.further() if name == key_reference.SCENARIO else {})
     return bool(specs or tables) or name in ENGINES

@@ -152,6 +152,7 @@ def choices(text: str, loaded: Loaded) -> Vary:
     """Parse names of algorithms, or a key and its values. Raises `InputError` for fewer than two."""
     is_key = _KEY.match(text)
     found = candidates.vary(text, TRY) if is_key else candidates.tried(text, loaded.source.toml(), TRY)
+    candidates.check_place(found, loaded.source.toml())
     if len(found.values) < 2:
         raise InputError(f"{TRY}: found one choice, {shown(text)}; expected two or more, such as cubic,bbr")
     if found.key in SEEDS:

@@ -164,7 +164,7 @@ STALLS = {
         "continuous_loss",
         "handshake",
     ),
-    ("late acknowledgements", figure_spec.SKY): ("ack_delay",),
+    ("late acknowledgements", figure_spec.SKY): ("ack_delay", "nagle"),
     ("receive window closed", figure_spec.PINK): ("receiver",),
     ("application idle", figure_spec.GREEN): ("application",),
     ("unknown", figure_spec.LIGHT): ("unknown",),

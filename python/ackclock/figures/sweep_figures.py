@@ -22,6 +22,12 @@ from ackclock.input.fields import nearest, shown
 from ackclock.metrics import full_name
 from ackclock.scenario.points import label
 
+#: Message for sweeps of one point.
+NOTHING_SWEPT = (
+    "sweep: found one point, without a swept key; expected keys with lists of values in its table [sweep] "
+    "(`ackclock run` makes the figures of one setting)"
+)
+
 #: The ways to show a sweep.
 KINDS = ("line", "dot", "heatmap", "ecdf", "box")
 
@@ -36,7 +42,7 @@ def swept(
 ) -> Drawing:
     """Return one sweep, or several over each other (by engine); see `ackclock.figures.plots.swept`."""
     if not sweeps or not all(sweep.axes for sweep in sweeps):
-        raise InputError("there is nothing swept to draw")
+        raise InputError(NOTHING_SWEPT)
     if kind is not None and kind not in KINDS:
         raise InputError(f"--kind: found {shown(kind)}; expected {nearest(kind, KINDS)}")
     keys = {axis.key for axis in sweeps[0].axes} | {axis.last for axis in sweeps[0].axes}
@@ -91,7 +97,7 @@ def charts(sweeps: Sequence[Swept], choice: Choice | None = None, *, joined: boo
     """
     chosen = choice or Choice()
     if not sweeps or not all(sweep.axes for sweep in sweeps):
-        raise InputError("there is nothing swept to draw")
+        raise InputError(NOTHING_SWEPT)
     key = named(chosen.x, sweeps, "--x") if chosen.x else sweep_axes.key_across(sweeps)
     by = None if chosen.by is None else [named(each, sweeps, "--by") for each in chosen.by]
     places, across = sweep_axes.places_of(key, sweeps)
@@ -210,7 +216,7 @@ def _cells(axis: Axis, places: Sequence[float]) -> Axis:
 def boxes(sweep: Swept, chosen: Choice) -> Panel:
     """Return box plots of a metric's values along a swept key, side by side for each combination of the others."""
     if not sweep.axes:
-        raise InputError("there is nothing swept to draw")
+        raise InputError(NOTHING_SWEPT)
     key = named(chosen.x, [sweep], "--x") if chosen.x else sweep_axes.key_across([sweep])
     by = _by(sweep, chosen) or [axis.key for axis in sweep_axes.varied(sweep.axes) if axis.key != key]
     groups, linear = _values(sweep, chosen, key, by)

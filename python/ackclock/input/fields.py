@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -131,7 +131,16 @@ class Table(BaseModel):
             return handler(value)
         except ValidationError as error:
             details = _without_misspelt(cls, error.errors(include_url=False))
-            raise ValidationError.from_exception_data(error.title, [_explained(cls, d) for d in details]) from None
+            found = [_explained(cls, d) for d in details]
+            more = cls.joint_mistakes(value) if isinstance(value, dict) else ()
+            places = {each.get("loc") for each in found}
+            found += [each for each in more if each.get("loc") not in places]
+            raise ValidationError.from_exception_data(error.title, found) from None
+
+    @classmethod
+    def joint_mistakes(cls, given: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+        """Yield what keys lack together: validators check it only of tables without other mistakes."""
+        return iter(())
 
 
 class PlannedTable(Table):

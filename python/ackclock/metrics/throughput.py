@@ -18,7 +18,7 @@ import polars as pl
 
 from ackclock.metrics.flow_series import delivered_at
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
+from ackclock.metrics.view import ALL_FLOWS, Array, FlowLifetimes, RunView, flow_lifetimes
 
 #: Numbers of flows.
 Flows: TypeAlias = npt.NDArray[np.uint32]
@@ -61,7 +61,8 @@ def efficiency(view: RunView) -> float | None:
 
     What utilisation is for wire bytes, for useful ones: headers, retransmissions and UDP do not count. With segments of
     1448 bytes in packets of 1514 it is at most 1448 / 1514, apart from what waited behind a hole when the measured part
-    began. Behind a token bucket a link carries the bucket's rate. With several bottlenecks their rates are added.
+    began. Behind a token bucket a link carries the bucket's rate. With several bottlenecks their rates are added; of
+    a group, those that its flows cross.
     Source: Guillier 2008 names it (efficiency E) without a formula; this reading is ours.
     """
     goodput, capacity_bps = _crossing_bps(view), _capacity_bps(view)
@@ -331,7 +332,21 @@ def _crossing_bps(view: RunView) -> float | None:
 
 
 def _capacity_bps(view: RunView) -> float | None:
-    return float(view.capacities_bps(view.rows("links")).sum()) or None
+    """Return what the bottlenecks can carry; in the view of a group, those that its flows cross."""
+    links = view.rows("links")
+    rates_bps, crossed = view.capacities_bps(links), _crossed_links(view)
+    is_crossed = np.isin(links["link"], crossed or links["link"])
+    return float(rates_bps[is_crossed if is_crossed.any() else slice(None)].sum()) or None
+
+
+def _crossed_links(view: RunView) -> list[int]:
+    """Return the links that the flows of a group cross; none if the view is of all, or its paths are unknown."""
+    plan = view.plan
+    groups = set() if view.group in (None, ALL_FLOWS) else set(plan.groups_of(view.group or ""))
+    flows = [flow for flow in plan.flows if flow.group in groups]
+    if any(each.group in groups for each in plan.traffic) or any(not flow.forward for flow in flows):
+        return []
+    return sorted({hop.link for flow in flows if flow.forward for hop in flow.forward.hops if hop.link is not None})
 
 
 METRICS = (

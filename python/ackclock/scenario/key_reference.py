@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,9 @@ TABLES = {
 
 #: Tables that specs describe, in words.
 _SPECS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
+
+#: Indexes of lists in a key.
+_INDEX = re.compile(r"\[\d*\]")
 
 #: Words for bounds that are none.
 _PLAIN = {"boolean": "true or false", "string": "text", "object": "a table"}
@@ -64,6 +68,41 @@ def described(name: str) -> list[Described]:
     return [_table(title, definition) for title, definition in _called(name, schema)]
 
 
+def of_key(path: str) -> Described | None:
+    """Return a key by its place in a scenario, such as `network.queue.limit`; None if there is none.
+
+    Tables that have it in different ways have a row each, named by what they are: a topology, a discipline.
+    """
+    schema, names = json_schema(), _INDEX.sub("", path).split(".")
+    tables: list[tuple[str, Mapping[str, Any]]] = [("", schema)]
+    for name in names[:-1]:
+        tables = [inner for of, table in tables for inner in _tables_at(table, name, of, schema)]
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for of, table in tables:
+        if names[-1] in table["properties"]:
+            key = _key(names[-1], table)
+            rows.setdefault((key.value, key.default, key.meaning), []).append(of)
+    if not rows:
+        return None
+    keys = [Key(", ".join(dict.fromkeys(filter(None, of))) or names[-1], *row) for row, of in rows.items()]
+    return Described(path, tuple(keys))
+
+
+def _tables_at(
+    table: Mapping[str, Any], name: str, of: str, schema: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the tables that a key of a table may hold, or lists of them, each with what it is if it says so."""
+    waiting = [table["properties"][name]] if name in table["properties"] else []
+    while waiting:
+        one = waiting.pop(0)
+        waiting += [*one.get("anyOf", ()), *([one["items"]] if isinstance(one.get("items"), dict) else ())]
+        if "$ref" in one:
+            waiting.append(schema["$defs"][one["$ref"].rpartition("/")[2]])
+        if "properties" in one:
+            said = (each["const"] for each in one["properties"].values() if "const" in each)
+            yield next((str(const) for const in said), of), one
+
+
 def _called(name: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the title and definition of each table with a name."""
     if name == SCENARIO:
@@ -82,12 +121,13 @@ def _called(name: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping
 
 def _table(title: str, definition: Mapping[str, Any]) -> Described:
     """Its keys, those that are required first."""
-    needed = definition.get("required", [])
-    keys = [
-        Key(name, value_of(schema), _default(name in needed, schema), schema.get("description", ""))
-        for name, schema in definition["properties"].items()
-    ]
+    keys = [_key(name, definition) for name in definition["properties"]]
     return Described(title, tuple(sorted(keys, key=lambda key: key.default != "required")))
+
+
+def _key(name: str, definition: Mapping[str, Any]) -> Key:
+    schema, needed = definition["properties"][name], definition.get("required", [])
+    return Key(name, value_of(schema), _default(name in needed, schema), schema.get("description", ""))
 
 
 def _default(required: bool, schema: Mapping[str, Any]) -> str:

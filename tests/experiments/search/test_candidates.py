@@ -5,7 +5,9 @@ import itertools
 import pytest
 
 from ackclock.errors import InputError
+from ackclock.experiments.search import candidates
 from ackclock.experiments.search.candidates import tried, vary
+from ackclock.scenario import planning
 
 
 def test_a_range_rises_by_a_tenth_and_has_both_ends():
@@ -72,3 +74,57 @@ def test_a_qdisc_has_its_own_limit_unless_the_scenario_gives_one_for_it():
     )
     varied = tried("red,codel,pfifo", {"network": {"queue": own}}, limits=False)
     assert varied.values == ({"discipline": "red", "ecn": True}, {"discipline": "codel"}, {"discipline": "pfifo"})
+
+
+DSL = """\
+name = "DSL"
+duration = "4s"
+[network]
+topology = "asymmetric"
+down = { rate = "20Mbit", delay = "15ms", queue = { discipline = "pfifo", limit = "100p" } }
+up = { rate = "2Mbit", delay = "15ms", queue = { discipline = "pfifo", limit = "100p" } }
+[[flows]]
+name = "bulk"
+congestion = "cubic"
+"""
+
+
+@pytest.mark.parametrize(
+    ("varied", "names", "expected"),
+    [
+        (
+            [],
+            "pfifo,codel",
+            """--candidates: found no network.queue in this scenario; expected network.down.queue or network.up.queue, \
+such as --vary 'network.down.queue={ discipline = "pfifo", limit = "100p" },{ discipline = "codel" }'""",
+        ),
+        (
+            ["limit=10p..100p"],
+            None,
+            """--vary: found no network.queue.limit in this scenario; expected network.down.queue.limit or \
+network.up.queue.limit, such as --vary 'network.down.queue.limit=10p..100p'""",
+        ),
+    ],
+)
+def test_a_network_with_several_queues_names_them(varied, names, expected):
+    content = planning.loads(DSL, "dsl.toml").source.toml()
+    with pytest.raises(InputError) as error:
+        candidates.axes(varied, names, content)
+    assert str(error.value) == expected
+    example = expected.partition("--vary '")[2].rstrip("'")
+    (found,) = candidates.axes([example], None, content)  # what it suggests is accepted
+    assert len(found.values) > 1
+
+
+def test_generated_transfers_have_their_algorithm_in_their_table():
+    content = {"network": {"queue": {}}, "traffic": [{"kind": "poisson"}]}
+    with pytest.raises(InputError, match=r"such as --try 'traffic\[0\]\.congestion=cubic,bbr'"):
+        candidates.tried("cubic,bbr", content, "--try")
+
+
+def test_an_unknown_candidate_has_a_suggestion_and_the_list():
+    with pytest.raises(InputError) as error:
+        candidates.tried("cake,fq_codel", {})
+    assert str(error.value) == (
+        '--candidates: found "cake"; expected "fq_codel", or another name that `ackclock show` lists'
+    )

@@ -3,7 +3,9 @@
 import pytest
 
 from ackclock.errors import InputError
+from ackclock.experiments.search import criteria
 from ackclock.experiments.search.criteria import missing_metric, parse_constraint, parse_objective
+from ackclock.scenario import planning
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,32 @@ def test_fairness_without_like_flows_names_the_metric_of_all_flows():
     text = "max_min_fairness: found no two flows that are alike; expected some, or max_min_fairness[*], of all flows"
     assert str(missing_metric("max_min_fairness")) == text
     assert "expected a scenario that has a mean completion time" in str(missing_metric("fct_mean_s"))
+
+
+GROUPS = """\
+name = "groups"
+duration = "4s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "50p" }
+[[flows]]
+name = "bulk"
+[[flows]]
+name = "short"
+size = "100KB"
+"""
+
+
+def test_metrics_of_transfers_need_a_group_with_transfers():
+    plan = planning.loads(GROUPS, "groups.toml").plan()
+    criteria.check_groups(["fct_p95_s", "fct_p95_s[short]", "fct_mean_s[*]", "goodput_bps[bulk]"], [plan])
+    with pytest.raises(InputError) as error:
+        criteria.check_groups(["fct_p95_s[bulk]"], [plan])
+    assert str(error.value) == (
+        'fct_p95_s[bulk]: found no transfers (flows with a size) in the group "bulk"; expected a group that has some, '
+        'such as "short"'
+    )
+    with pytest.raises(InputError, match="udp_loss_rate: found no datagrams in the scenario"):
+        criteria.check_groups(["udp_loss_rate"], [plan])

@@ -4,6 +4,7 @@ use super::path_change::HopCount;
 use super::rate_limit::MAX_SHIFT;
 use super::sender_view::ip_id::IpIdCounter;
 use super::sender_view::{SenderView, MAX_OPTION_BYTES};
+use super::zero_window::ZeroWindows;
 use ackclock_core::tcp::seq;
 use ackclock_pcap::packet::{Checksum, Flags, Segment};
 
@@ -54,6 +55,8 @@ pub struct Direction {
     /// Its SYN/ACK answered with AccECN (RFC 9768): ECE and CWR are bits of a counter.
     pub has_accurate_ecn: bool,
     pub hops: HopCount,
+    /// Windows of zero that it advertised.
+    pub zero_windows: ZeroWindows,
     pub offloaded: bool,
     pub size: Size,
     /// TSval and time of the first packet and of the last.
@@ -81,6 +84,7 @@ impl Direction {
         } else {
             self.hops.on_packet(segment.hops);
         }
+        self.zero_windows.on_packet(segment, now_ns);
         self.offloaded |= segment.checksum == Checksum::Offloaded;
         if let Some((tsval, _)) = segment.options.timestamps {
             self.timestamps = true;

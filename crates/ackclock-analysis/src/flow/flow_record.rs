@@ -92,7 +92,9 @@ impl Connection {
         let counted = self.directions[from].ip_id.missing_data();
         counted
             .filter(|_| is_remote && is_complete)
-            .unwrap_or(fates[Fate::LostBefore as usize])
+            .map_or(fates[Fate::LostBefore as usize], |missing| {
+                missing.saturating_sub(view.totals.may_be_late)
+            })
     }
 
     fn ends_of(&self, from: usize, flows: &mut Flows) {
@@ -126,6 +128,9 @@ impl Connection {
         flows.ece_packets.push(classic(other.ece_packets));
         flows.cwr_packets.push(classic(own.cwr_packets));
         flows.hop_changes.push(own.hops.changes);
+        let zero_window_ns = other.zero_windows.closed_ns(self.last_ns);
+        flows.zero_windows.push(other.zero_windows.count);
+        flows.zero_window_s.push(zero_window_ns as f64 * 1e-9);
         flows.keep_alives.push(self.keep_alives.probes);
         flows
             .keep_alives_unanswered

@@ -71,6 +71,8 @@ pub struct OpenStall {
     /// Others stopped with it, and none of them for want of data.
     others_stopped: bool,
     handshake: bool,
+    /// The number of waits for delayed acknowledgements before it (Nagle's algorithm).
+    nagle_waits: u32,
     clocks: [Option<(u32, i64)>; 2],
     expected: Option<u32>,
     evidence: Evidence,
@@ -110,7 +112,7 @@ impl Connection {
         };
         match open_stall.on_packet(self, segment, from, now_ns) {
             Some(class) => {
-                let sure = if open_stall.is_guess(class) {
+                let sure = if open_stall.is_low_confidence(class) {
                     LIKELY
                 } else {
                     DECIDED
@@ -250,6 +252,7 @@ fn detect(
         capture_stalled,
         others_stopped: capture_stalled && gap.active > 1 && stopped,
         handshake,
+        nagle_waits: sender_view.map_or(0, |sender_view| sender_view.totals.nagle_waits),
         clocks: [0, 1].map(|direction| directions[direction].tsval_span.map(|[_, last]| last)),
         expected: directions[sender].ip_id.next_expected(),
         evidence: Evidence::Pending,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from ackclock.figures import numbers
 from ackclock.system.files import readable
 
 if TYPE_CHECKING:
+    from ackclock.capture.agreement import Agreement, Point
     from ackclock.capture.diagnosis import Diagnosis
 
 #: Connections in the table, those with the most data.
@@ -120,6 +121,18 @@ def _limit(limited: Mapping[str, float] | None) -> str:
         return numbers.NOTHING
     name = max(limited, key=lambda limit: limited[limit])
     return f"{LIMITS[name]} {limited[name]:.0%}"
+
+
+def print_diagnoses(points: Sequence[Point], agreement: Agreement) -> None:
+    """Print the diagnosis of each vantage point of the same connections, and whether they agree."""
+    console = output.console()
+    console.print("The captures have the same packets: each vantage point is examined alone.")
+    for point in points:
+        console.print()
+        console.print(Text(f"{point.name}:", style="bold"))
+        print_diagnosis(point.analysis, point.diagnosis, console)
+    console.print()
+    console.print(Text(agreement.sentence, style="bold"))
 
 
 def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: Console | None = None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
@@ -22,6 +23,7 @@ from ackclock.figures import numbers, summary_text
 from ackclock.figures.sweep_axes import values_of
 from ackclock.figures.table_export import default_metrics
 from ackclock.metrics import METRICS
+from ackclock.plan import Plan
 from ackclock.scenario.points import inline, short_keys
 
 #: Metrics in the table, unless some were selected by name.
@@ -128,15 +130,28 @@ def _settings(answer: SearchResult) -> Iterator[str]:
         return
     plan, values = question.point(answer.best).plan, question.values(answer.best)
     if any(key.startswith("network.") for key in values):
-        with suppress(ExportError):
-            script = export(plan, "tc", DEVICE)
-            yield from (line for line in script.text.splitlines() if line.startswith(("tc qdisc add", "tc class add")))
+        yield from _tc_commands(plan, values)
     others = {key: value for key, value in values.items() if not key.startswith("network.")}
     if others:
         yield f"In the scenario: {'; '.join(f'{key} = {inline(value)}' for key, value in others.items())}"
     chosen = others.get(KEYS["congestion"])
     if isinstance(chosen, str) and _is_in_kernel(chosen):
         yield f"In Linux: sysctl -w net.ipv4.tcp_congestion_control={chosen}"
+
+
+def _tc_commands(plan: Plan, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the commands of `tc` for each link of which a key was varied, else for the bottleneck."""
+    links = [number for number, link in enumerate(plan.links) if any(_is_of_link(key, link.name) for key in values)]
+    for number in links or [plan.bottleneck]:
+        with suppress(ExportError):
+            script = export(replace(plan, bottleneck=number), "tc", DEVICE)
+            if len(links) > 1:
+                yield f"# {plan.links[number].name}, at the device before it:"
+            yield from (line for line in script.text.splitlines() if line.startswith(("tc qdisc add", "tc class add")))
+
+
+def _is_of_link(key: str, link: str) -> bool:
+    return key.startswith(f"network.{link}.")
 
 
 def _is_in_kernel(congestion: str) -> bool:

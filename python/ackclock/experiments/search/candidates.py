@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ackclock.input import cli_values
 from ackclock.input.fields import closest, shown
 from ackclock.plan import Plan
 from ackclock.scenario import points
-from ackclock.scenario.points import Axis
+from ackclock.scenario.points import Axis, inline
 
 #: By how much a ladder rises from value to value.
 STEP = 1.1
@@ -46,6 +46,9 @@ KEYS = {
     "flows": "flows[0].count",
     "congestion": "flows[0].congestion",
 }
+
+#: Most keys that a message names.
+MAX_PLACES = 3
 
 #: The key of the bottleneck's qdisc with its parameters.
 QUEUE = "network.queue"
@@ -133,6 +136,8 @@ def _written(value: float, unit: str, *, whole: bool) -> Any:
 def axes(varied: Sequence[str], names: str | None, content: Mapping[str, Any]) -> list[Vary]:
     """Return what is searched: the keys of `--vary`, and the algorithms of `--candidates`. Raises `InputError`."""
     found = [*map(vary, varied)]
+    for each in found:
+        check_place(each, content)
     if names:
         is_varied = KEYS["limit"] in [axis.key for axis in found]
         found.append(tried(names, content, limits=not is_varied))
@@ -151,15 +156,52 @@ def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *
     if unknown := next((name for name in names if name not in known), None):
         near = closest(unknown, list(known))
         kinds = "a qdisc, congestion control algorithm or TCP stack, as `ackclock show` lists them"
-        raise InputError(f"{option}: found {shown(unknown)}; expected {shown(near) if near else kinds}")
+        nearest = f"{shown(near)}, or another name that `ackclock show` lists" if near else kinds
+        raise InputError(f"{option}: found {shown(unknown)}; expected {nearest}")
     families = {known[name] for name in names}
     if len(families) > 1:
         kinds = "qdiscs, congestion control algorithms or TCP stacks, not a mixture"
         raise InputError(f"{option}: found {shown(text)}; expected {kinds}")
     family = families.pop()
+    check_place(Vary(TRIED[family], values, False, option), content)
     if family == "queue":
         values = tuple(value if isinstance(value, dict) else _queue(value, content, limits) for value in values)
     return Vary(TRIED[family], values, False, option)
+
+
+def check_place(varied: Vary, content: Mapping[str, Any]) -> None:
+    """Raise `InputError` for a queue or an algorithm that a scenario has under another key; the line names that."""
+    key, network, traffic = varied.key, content.get("network"), content.get("traffic")
+    places: dict[str, Any] = {}
+    if f"{key}.".startswith(f"{QUEUE}.") and isinstance(network, dict) and "queue" not in network:
+        places = {place + key.removeprefix(QUEUE): queue for place, queue in _queues(network, "network")}
+    elif key == KEYS["congestion"] and not content.get("flows") and isinstance(traffic, list):
+        places = {f"traffic[{number}].congestion": None for number in range(len(traffic))}
+    if places:
+        first, option = next(iter(places)), "--vary" if varied.option == "--candidates" else varied.option
+        example = f"{option} '{first}={_written_values(varied, places[first])}'"
+        known = " or ".join([*places][:MAX_PLACES])
+        raise InputError(f"{varied.option}: found no {key} in this scenario; expected {known}, such as {example}")
+
+
+def _written_values(varied: Vary, queue: Any) -> str:
+    """Return the values as the command line has them; qdiscs are tables there, with a limit that they require."""
+    if varied.ordered:
+        return f"{varied.values[0]}..{varied.values[-1]}"
+    some = varied.values[:2]
+    if varied.key == QUEUE:
+        own = {"network": {"queue": queue}}
+        some = tuple(value if isinstance(value, dict) else _queue(value, own, limits=True) for value in some)
+    return ",".join(inline(value) if isinstance(value, dict) else str(value) for value in some)
+
+
+def _queues(table: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of the queues within a table, and the queues."""
+    for name, value in table.items() if isinstance(table, dict) else ():
+        if name == "queue":
+            yield f"{key}.{name}", value
+        for place, one in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            yield from _queues(one, f"{key}.{name}" if place is None else f"{key}.{name}[{place}]")
 
 
 def _name(value: Any, text: str, option: str) -> Any:
@@ -186,7 +228,10 @@ def relocated(problem: Problem, varied: Sequence[Vary]) -> Problem:
     """Return a mistake in a varied value as one of its option; any other as it is."""
     key = problem.key.removeprefix("sweep.")
     found = next((vary for vary in varied if key.startswith(f"{vary.key}[")), None)
-    return replace(problem, file=found.option, line=None, key=found.key) if found else problem
+    if found is None:
+        return problem
+    inner = key.removeprefix(f"{found.key}[").partition("]")[2]  # within a table
+    return replace(problem, file=found.option, line=None, key=found.key + inner)
 
 
 def limit_sentence(plans: Sequence[tuple[Any, Plan]]) -> str:

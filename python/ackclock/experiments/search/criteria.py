@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +13,9 @@ from ackclock.input import units
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, Metric, fairness, full_name, groups
 from ackclock.metrics.metric import OF_GROUP
+from ackclock.metrics.view import ALL_FLOWS
+from ackclock.partial_plan import groups_of
+from ackclock.plan import Plan
 
 #: Syntax of a constraint, for messages.
 CONSTRAINT_SYNTAX = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
@@ -96,6 +99,37 @@ def named(name: str, option: str) -> str:
     if found is None:
         raise InputError(f"{option}: found {shown(name)}; expected {_expected(name, scalars)}")
     return found
+
+
+def check_groups(metrics: Iterable[str], plans: Sequence[Plan]) -> None:
+    """Raise `InputError` for a metric of completed transfers, or of UDP, if no plan has any in the metric's group."""
+    for metric in metrics:
+        kind = next((kind for kind in GROUPS_WITH if metric.startswith(kind)), None)
+        if kind is None:
+            continue
+        what, groups_with = GROUPS_WITH[kind]
+        names = {plan.groups[group].name for plan in plans for group in groups_with(plan)}
+        match = OF_GROUP.fullmatch(metric)
+        named = names if match is None or match[2] == ALL_FLOWS else groups_of(match[2], sorted(names))
+        if not named:
+            where = "the scenario" if match is None else f"the group {shown(match[2])}"
+            others = f", such as {shown(min(names))}" if names else ""
+            raise InputError(f"{metric}: found no {what} in {where}; expected a group that has some{others}")
+
+
+def _with_transfers(plan: Plan) -> set[int]:
+    return {flow.group for flow in plan.flows if flow.size_bytes is not None} | {each.group for each in plan.traffic}
+
+
+def _with_datagrams(plan: Plan) -> set[int]:
+    return {source.group for source in plan.datagrams}
+
+
+#: Beginning of a metric's name → what its group must have, and the groups of a plan that have it.
+GROUPS_WITH: Mapping[str, tuple[str, Callable[[Plan], set[int]]]] = {
+    **dict.fromkeys(("fct_", "unfinished", "slowdown_"), ("transfers (flows with a size)", _with_transfers)),
+    "udp_": ("datagrams", _with_datagrams),
+}
 
 
 def missing_metric(metric: str) -> InputError:

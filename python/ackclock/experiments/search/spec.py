@@ -13,7 +13,7 @@ from ackclock.errors import InputError, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary, relocated
-from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective
+from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective, check_groups
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
 from ackclock.metrics import groups, main
 from ackclock.plan import Plan
@@ -193,6 +193,7 @@ def question(  # noqa: PLR0913 (what is asked, and how it is answered)
     made = replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
     plans = [made.point(number).plan for number in made.checked_first]
     groups.check_names(made.metrics, dict.fromkeys(group.name for plan in plans for group in plan.groups))
+    check_groups([*(need.metric for need in constraints), *goal_metrics], plans)
     is_judged = any(need.metric == NO_STARVATION.metric for need in constraints)
     if not (allow_starvation or is_judged) and _competing(plans[0]) > 1:
         made = replace(made, constraints=(*constraints, NO_STARVATION))

@@ -27,7 +27,7 @@ TASK_S = 0.5
 MAX_IN_TASK = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pool:
     """An executor that several sweeps may share, and whether a signal is pending that ends all of them."""
 
@@ -40,24 +40,14 @@ def open_pool(jobs: int, engines: Sequence[str], target: Target | None = None) -
     """Open `jobs` processes, or a cluster, for runs of these engines; signals are deferred to the end of the block."""
     with signals.defer_signals() as interrupted:
         with _opened(jobs, engines, target, interrupted) as executor:
-            yield Pool(executor, interrupted)
+            pool = Pool(executor, interrupted)
+            del executor
+            try:
+                yield pool
+            finally:
+                del pool.executor  # whoever has the pool keeps no processes
         if interrupted():
             gc.collect()  # the processes' semaphores, which are named
-
-
-def run_with_own_pool(
-    order: SweepSpec, runs: Sequence[Run], parts: Parts, progress: Progress, jobs: int, target: Target | None
-) -> None:
-    """Make all runs in processes or on a cluster of this sweep; see `run_all`."""
-
-    def run_in_pool() -> None:  # whose frame is gone when the semaphores are collected
-        with _opened(jobs, [order.engine], target, interrupted) as executor:
-            run_all(order, runs, parts, progress, Pool(executor, interrupted))
-
-    with signals.defer_signals() as interrupted:
-        run_in_pool()
-        if interrupted():
-            gc.collect()
 
 
 def _opened(

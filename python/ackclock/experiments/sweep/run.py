@@ -215,7 +215,8 @@ class Job:
             progress(done + share * (1.0 - done))
 
         if self.pool is None:
-            executor.run_with_own_pool(self.spec, left.mixed(), parts, report, jobs, self.target)
+            with executor.open_pool(jobs, [self.spec.engine], self.target) as pool:
+                executor.run_all(self.spec, left.mixed(), parts, report, pool)
             return
         executor.run_all(self.spec, left.mixed(), parts, report, self.pool)
         if self.pool.interrupted():

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.distributions import Counts, Period, Times
-from ackclock.input.fields import Loc, check_one_given, fault_at, faults
+from ackclock.input.fields import Loc, check_one_given, closest, fault_at, faults
 from ackclock.scenario.keys import EventRate, Moment, Rate
 from ackclock.scenario.topology.endpoints import MAX_FLOWS
 from ackclock.scenario.traffic.flows import Transfers
@@ -144,9 +144,20 @@ class Loop(Jittered):
     @model_validator(mode="after")
     def _takes_time_or_ends(self) -> Loop:
         if getattr(self, self.limit_key) is None and self.think.mean_s == 0:
-            expected = f'{self.limit_key} = …, or a think = "…" that takes time'
-            raise faults([fault_at((self.limit_key,), 0, expected, "nothing")])
+            raise faults([self._endless()])
         return self
+
+    @classmethod
+    def joint_mistakes(cls, given: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+        """Neither an end nor a time to think, nor a misspelt one."""
+        names = (cls.limit_key, "think")
+        if not any(key in names or closest(key, names) for key in given):
+            yield cls._endless()
+
+    @classmethod
+    def _endless(cls) -> InitErrorDetails:
+        expected = f'{cls.limit_key} = …, or a think = "…" that takes time'
+        return fault_at((cls.limit_key,), 0, expected, "nothing")
 
     def rounds_in(self, span_s: float) -> float:
         """Return the largest number of rounds in a time."""

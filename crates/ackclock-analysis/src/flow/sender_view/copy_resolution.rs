@@ -387,6 +387,9 @@ impl SenderView {
             self.on_range_acked(range, &context, output);
         } else if range.copies.is_some() {
             self.report_copies(&range, None, 0.8, output);
+        } else if self.may_be_late(&range) {
+            self.report(&self.outcome(&range, Fate::Unresolved, 1.0), output);
+            self.totals.may_be_late += u64::from(self.units(range.bytes));
         } else if let Some((fate, confidence)) = self.unacknowledged_outcome(&range) {
             self.report(&self.outcome(&range, fate, confidence), output);
         }

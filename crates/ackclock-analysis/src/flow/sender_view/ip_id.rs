@@ -77,21 +77,30 @@ impl IpIdCounter {
 
     /// Process data of `packets` packets behind a hole of `hole` packets (0: none, or one that is accounted for). A gap
     /// wider than the hole says nothing about the sender while it retransmits: the missing packets may be lost
-    /// retransmissions.
+    /// retransmissions. Nor does data below what was captured before (`is_old`) under one of the last numbers: it is
+    /// reordered (RFC 4737), which leaves the counter where it is.
     #[inline]
     pub fn on_data(
         &mut self,
         identification: Option<u32>,
         packets: u32,
         hole: u32,
+        is_old: bool,
         is_retransmitting: impl FnOnce() -> bool,
     ) -> IpIdOrder {
         let Some((own, offset_to_expected)) = self.offset_to_expected(identification) else {
             return IpIdOrder::Unknown;
         };
-        self.update_run(offset_to_expected);
         self.with_data += u64::from(packets);
         self.count_missing(offset_to_expected, packets);
+        if is_old && offset_to_expected.wrapping_neg() < MAX_LOST && offset_to_expected != 0 {
+            return if self.is_counter() {
+                IpIdOrder::Older
+            } else {
+                IpIdOrder::Unknown
+            };
+        }
+        self.update_run(offset_to_expected);
         if u32::from(offset_to_expected) == hole {
             self.agreed += 1;
             self.update_jumps(offset_to_expected, true);
@@ -199,7 +208,7 @@ mod tests {
     #[test]
     fn a_counter_wraps_through_0_and_constant_0_is_no_counter() {
         let mut counter = IpIdCounter::default();
-        let mut on_data = |number: u32| counter.on_data(Some(number), 1, 0, || false);
+        let mut on_data = |number: u32| counter.on_data(Some(number), 1, 0, false, || false);
         for number in 65_500..65_536 {
             on_data(number);
         }
@@ -209,7 +218,10 @@ mod tests {
         assert_eq!(on_data(3), IpIdOrder::Next { missing: 1 });
         let mut none = IpIdCounter::default();
         for _ in 0..20 {
-            assert_eq!(none.on_data(Some(0), 1, 0, || false), IpIdOrder::Unknown);
+            assert_eq!(
+                none.on_data(Some(0), 1, 0, false, || false),
+                IpIdOrder::Unknown
+            );
         }
     }
 
@@ -222,15 +234,34 @@ mod tests {
             let mut counter = IpIdCounter::default();
             let mut number = 0;
             for _ in 0..10 {
-                counter.on_data(Some(number + 1), 1, 0, || is_retransmitting);
-                counter.on_data(Some(number + 4), 1, 0, || is_retransmitting);
+                counter.on_data(Some(number + 1), 1, 0, false, || is_retransmitting);
+                counter.on_data(Some(number + 4), 1, 0, false, || is_retransmitting);
                 number += 4;
             }
             assert_eq!(
-                counter.on_data(Some(number + 3), 1, 0, || is_retransmitting),
+                counter.on_data(Some(number + 3), 1, 0, false, || is_retransmitting),
                 next_expected
             );
         }
+    }
+
+    #[test]
+    fn reordered_packets_leave_the_counter_where_it_is() {
+        let mut counter = IpIdCounter::default();
+        counter.count(Some(100));
+        // Every tenth packet overtakes three: a hole of three, which they fill under older numbers.
+        for number in (100..300).step_by(10) {
+            counter.on_data(Some(number + 4), 1, 3, false, || false);
+            for late in 1..4 {
+                let order = counter.on_data(Some(number + late), 1, 0, true, || true);
+                assert_ne!(order, IpIdOrder::Next { missing: 0 }, "{number} {late}");
+                assert!(number < 120 || order == IpIdOrder::Older, "{number} {late}");
+            }
+            for next in 5..11 {
+                counter.on_data(Some(number + next), 1, 0, false, || false);
+            }
+        }
+        assert_eq!((counter.others, counter.more), (0, 0));
     }
 
     #[test]
@@ -254,7 +285,7 @@ mod tests {
             for _ in 0..10 {
                 for _ in 0..10 {
                     number += 1;
-                    counter.on_data(Some(number), 1, 0, || false);
+                    counter.on_data(Some(number), 1, 0, false, || false);
                 }
                 assert_eq!(
                     counter.next_expected().is_some(),

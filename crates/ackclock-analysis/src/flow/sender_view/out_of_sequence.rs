@@ -9,6 +9,8 @@ use crate::tables::{Fate, RetransmitCause, Vantage};
 
 /// Copies of an acknowledged range that are kept with it.
 const MAX_SPURIOUS: usize = 16;
+/// A hole is in few pieces: so many ranges are searched for the data behind it.
+const MAX_PIECES: usize = 16;
 /// The delay below which late data is reordered and not retransmitted, if no RTT is known (Wireshark's rule).
 const UNKNOWN_RTT_NS: i64 = 3_000_000;
 /// A retransmission comes no sooner after the hole than this share of the minimum RTT.
@@ -263,9 +265,9 @@ impl SenderView {
             IpIdOrder::Older => return true,
             _ => {}
         }
-        let behind = self
-            .board
-            .get(index + 1)
+        let mut above = self.board.iter().skip(index + 1).take(MAX_PIECES);
+        let behind = above
+            .find(|next| !next.not_captured)
             .filter(|next| next.has_one_transmission());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
         if let Some((own, next)) = tsval.filter(|(own, next)| own != next) {
@@ -280,6 +282,13 @@ impl SenderView {
             return (own.wrapping_sub(next) as u16).cast_signed() < 0;
         }
         self.too_soon(lag_ns)
+    }
+
+    /// Return true if a hole may be filled late: the path reorders (RFC 4737), and a retransmission cannot have come yet.
+    pub(super) fn may_be_late(&self, hole: &SentRange) -> bool {
+        hole.not_captured
+            && self.totals.fates[Fate::Reordered as usize] > 0
+            && self.last_data_ns - hole.first_ns < self.rtt_estimator.srtt_ns
     }
 
     fn too_soon(&self, lag_ns: i64) -> bool {

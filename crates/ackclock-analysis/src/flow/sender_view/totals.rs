@@ -15,6 +15,7 @@ pub struct Totals {
     pub timeouts: u64,
     pub recoveries: u64,
     pub duplicate_acks: u64,
+    pub may_be_late: u64,
     pub nagle_waits: u32,
     pub sack_reneged: u32,
     pub nagle_wait_ns: i64,

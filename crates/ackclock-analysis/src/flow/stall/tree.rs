@@ -44,7 +44,7 @@ impl OpenStall {
                 self.on_data(connection, segment, now_ns)
             }
             Evidence::DelayedAck if segment.payload_bytes > 0 => {
-                Some(self.on_data_after_ack(now_ns))
+                Some(self.on_data_after_ack(connection, now_ns))
             }
             Evidence::HeldUp => self.classify_stopped_host(connection, now_ns),
             Evidence::Pending if self.window_shut => Some(Stall::Receiver), // it probes
@@ -63,7 +63,7 @@ impl OpenStall {
     }
 
     /// Return true if a class is hardly more than a guess: an application may stop all its connections at once, too.
-    pub fn is_guess(&self, class: Stall) -> bool {
+    pub fn is_low_confidence(&self, class: Stall) -> bool {
         class == Stall::Host && self.outstanding_bytes == 0
     }
 
@@ -189,9 +189,14 @@ impl OpenStall {
         is_one_segment && self.gap_ns <= MAX_DELAYED_ACK_NS + self.rtt_ns
     }
 
-    /// The sender sends data after a delayed acknowledgement: it waited for that if it does so at once.
-    fn on_data_after_ack(&self, now_ns: i64) -> Stall {
-        if now_ns - self.end_ns <= self.rtt_ns.max(MAX_RESUME_NS) {
+    /// The sender sends data after a delayed acknowledgement: it waited for that if it does so at once, and by Nagle's
+    /// algorithm if its segments are small.
+    fn on_data_after_ack(&self, connection: &Connection, now_ns: i64) -> Stall {
+        let sender_view = connection.directions[self.sender].sender_view.as_deref();
+        if sender_view.is_some_and(|sender_view| sender_view.totals.nagle_waits > self.nagle_waits)
+        {
+            Stall::Nagle
+        } else if now_ns - self.end_ns <= self.rtt_ns.max(MAX_RESUME_NS) {
             Stall::AckDelay
         } else {
             Stall::Application
