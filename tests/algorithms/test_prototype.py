@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ackclock as ac
-from ackclock import InputError
+from ackclock import InputError, algorithms
 from ackclock.algorithms import prototype
 
 SCENARIO = """
@@ -26,7 +27,6 @@ congestion = "{congestion}"
 """
 
 
-@ac.congestion_control
 class PythonReno:
     """Reno as in `crates/ackclock-congestion/src/reno.rs`: whole segments and Linux's credit."""
 
@@ -61,6 +61,19 @@ class PythonReno:
         self.cwnd, self.credit, self.recovering = 1, 0, False
 
 
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    """Other tests count the algorithms that there are."""
+    before = dict(algorithms._USER_SUPPLIED)
+    ac.congestion_control(PythonReno)
+    yield
+    algorithms._USER_SUPPLIED.clear()
+    algorithms._USER_SUPPLIED.update(before)
+    prototype._PROTOTYPES.clear()
+    algorithms.names.cache_clear()
+    algorithms.spec.cache_clear()
+
+
 @pytest.mark.parametrize(("limit", "loss"), [("1bdp", 0.0), ("8p", 0.0), ("1bdp", 0.02), ("1bdp", 0.2)])
 def test_reno_in_python_is_reno(limit: str, loss: float) -> None:
     rows = {
@@ -91,7 +104,7 @@ def test_parameters_are_a_scenarios() -> None:
         mean_queue_p(', kept = "half"')
 
 
-def _written(tmp_path: Path, body: str, head: str = "class Mine:") -> Path:
+def _written(tmp_path: Path, body: str, head: str = "class Tried:") -> Path:
     path = tmp_path / "mine.py"
     text = f"import ackclock as ac\n\n@ac.congestion_control\n{head}\n{textwrap.indent(textwrap.dedent(body), '    ')}"
     path.write_text(text)
@@ -124,9 +137,9 @@ def on_timeout(self, now_s, in_flight):
 )
 def test_a_mistake_in_a_run_is_one_line(tmp_path: Path, after_loss: str, message: str) -> None:
     path = _written(tmp_path, WORKING.replace("{after_loss}", after_loss))
-    assert prototype.load(path)[0] == "mine"
+    assert prototype.load(path)[0] == "tried"
     with pytest.raises(InputError, match=message) as caught:
-        ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="mine"), seeds=[1])
+        ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="tried"), seeds=[1])
     assert "\n" not in str(caught.value)
 
 
@@ -135,8 +148,8 @@ def test_a_mistake_in_a_run_is_one_line(tmp_path: Path, after_loss: str, message
     [
         ("class Cubic:", 'found "cubic", which is CUBIC; expected a name that is not taken'),
         ("class ANameThatIsTooLong:", "expected up to 15"),
-        ("class Mine:\n    x = undefined", r"mine\.py:5: in Mine: NameError"),
-        ("class Mine(", r"mine\.py:4: '\(' was never closed"),
+        ("class Tried:\n    x = undefined", r"mine\.py:5: in Tried: NameError"),
+        ("class Tried(", r"mine\.py:4: '\(' was never closed"),
     ],
 )
 def test_a_file_that_has_no_algorithm(tmp_path: Path, head: str, message: str) -> None:

@@ -355,7 +355,7 @@ def test_unsupported_exits_with_3(here, monkeypatch):
     monkeypatch.setattr(
         packet.PacketEngine,
         "supported_features",
-        packet.PacketEngine.supported_features - {'congestion control "cubic"'},
+        packet.PacketEngine().supported_features - {'congestion control "cubic"'},
     )
     said = rejected("run", "small.toml", status=3)
     assert said.startswith('Unsupported: engine "packet" has no congestion control "cubic"; available in ')

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ackclock import algorithms
+from ackclock.algorithms import prototype as prototypes
 from ackclock.cli.program import application
 from ackclock.scaffold import contract
 from ackclock.scaffold.new import CONTROL, QUEUE, TEMPLATES, Family
@@ -153,7 +154,7 @@ PROTOTYPE = """
 import ackclock as ac
 
 @ac.congestion_control
-class Mine:
+class Tried:
     \"\"\"Reno that keeps more.\"\"\"
 
     def __init__(self, initial_window, *, kept: float = 0.5, rounds: int = 3, careful: bool = True):
@@ -175,18 +176,25 @@ class Mine:
 
 @pytest.fixture
 def prototype(tmp_path):
-    path = tmp_path / "mine.py"
+    """A prototype, which leaves no name behind."""
+    path = tmp_path / "tried.py"
     path.write_text(PROTOTYPE)
-    return path
+    before = dict(algorithms._USER_SUPPLIED)
+    yield path
+    algorithms._USER_SUPPLIED.clear()
+    algorithms._USER_SUPPLIED.update(before)
+    prototypes._PROTOTYPES.clear()
+    algorithms.names.cache_clear()
+    algorithms.spec.cache_clear()
 
 
 def test_a_prototype_gives_its_name_parameters_and_methods(checkout, prototype):
     done = new(CONTROL, "--from", prototype, "--checkout", checkout)
     assert done.exit_code == 0, done.output
-    assert done.stderr == "next: make setup && ackclock check control mine\n"
+    assert done.stderr == "next: make setup && ackclock check control tried\n"
     after = files(checkout)
-    rust = after[f"{CONTROL.sources}/mine.rs"]
-    spec = algorithms.made("congestion", tomllib.loads(after[f"{CONTROL.specs}/mine.toml"]))
+    rust = after[f"{CONTROL.sources}/tried.rs"]
+    spec = algorithms.made("congestion", tomllib.loads(after[f"{CONTROL.specs}/tried.toml"]))
     assert spec.complete({}) == {"kept": 0.5, "rounds": 3, "careful": True}
     assert all(f"    {field},\n" in rust for field in ("kept: f64", "rounds: i64", "careful: bool"))
     assert "    // def on_loss(self, loss):\n    //     self.cwnd = max(2, self.cwnd / 2)\n    fn on_loss(" in rust
@@ -226,16 +234,14 @@ def copy_sources(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder)
 
 
-def check_compiles(family, tmp_path, tests):
+def check_compiles(family, tmp_path, tests, name="mine"):
     """The Rust file compiles without warnings, and its tests pass; dependencies are built with the others'."""
-    rust = tmp_path / family.sources / "mine.rs"
+    rust = tmp_path / family.sources / f"{name}.rs"
     subprocess.run(["rustfmt", "--edition", "2021", "--check", rust], check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / f"new-{family.command}"
     words = ["--offline", "--package", family.crate, "--target-dir", str(target)]
     subprocess.run(["cargo", "clippy", *words, "--all-targets", "--", "-D", "warnings"], cwd=tmp_path, check=True)
-    done = subprocess.run(
-        ["cargo", "test", *words, "mine"], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(["cargo", "test", *words, name], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True)
     assert f"{tests} passed" in done.stdout
 
 
@@ -250,4 +256,4 @@ def test_the_files_compile_without_warnings_and_their_tests_pass(family, tmp_pat
 def test_a_prototypes_files_compile_without_warnings_and_their_test_passes(tmp_path, prototype):
     copy_sources(tmp_path)
     assert new(CONTROL, "--from", prototype, "--checkout", tmp_path).exit_code == 0
-    check_compiles(CONTROL, tmp_path, 1)
+    check_compiles(CONTROL, tmp_path, 1, "tried")

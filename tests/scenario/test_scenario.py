@@ -118,12 +118,12 @@ MISTAKES = {
     "unknown key that is like no other": (
         'congestion = "cubic"',
         'congestion = "cubic"\ntcp = { batches = true }',
-        'x.toml:14: flows[0].tcp.batches: found an unknown key; expected one of 31, such as "tso_batching", ',
+        'x.toml:14: flows[0].tcp.batches: found an unknown key; expected one of 32, such as "tso_batching", ',
     ),
     "parameter of another spec": (
         '"cubic"',
         '{ kind = "reno", beta = 0.5 }',
-        'x.toml:13: flows[0].congestion.beta: found an unknown key; expected "kind"',
+        'x.toml:13: flows[0].congestion.beta: found an unknown key; expected one of "kind", "slow_start"',
     ),
     "not a number": (
         '"cubic"',

@@ -19,7 +19,7 @@ use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::receiver::{Receiver, Reply};
-use crate::sender::{Outlet, SendReason, Sender};
+use crate::sender::Sender;
 use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
 

@@ -281,6 +281,8 @@ def _slow_start() -> Mapping[str, Any]:
 
 def title(family: Family, name: str) -> str:
     """Return an algorithm's title. Only the head of its spec is read, before the first table."""
+    if supplied := _USER_SUPPLIED.get((family, name)):
+        return supplied.title
     head, _, _ = _text(family, name).partition("\n[")
     return str(_values(head)["title"])
 

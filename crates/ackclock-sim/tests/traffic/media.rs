@@ -117,10 +117,10 @@ fn any_network() -> impl Strategy<Value = Plan> {
             plan.links[0].loss = Some(LossPlan::Bernoulli { probability: loss });
             plan.links[0].delay = ms(5);
             plan.links[0].medium = Some(ImpairmentPlan {
-                jitter: None,
                 reorder: 0.1,
                 duplicate,
                 corrupt,
+                ..ImpairmentPlan::NONE
             });
             plan.record.pcap = PcapPlan::Senders(is_captured);
             plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock import algorithms
 from ackclock.algorithms.selection import Given
@@ -13,8 +13,11 @@ from ackclock.input.source import Source
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
 from ackclock.scenario.planning import sizes
-from ackclock.scenario.traffic.datagrams import Datagrams
 from ackclock.scenario.traffic.flows import Sending, Transfers
+
+if TYPE_CHECKING:
+    from ackclock.scenario.traffic.datagrams import Datagrams
+
 
 #: Names of the choices of `delayed_ack` in a plan.
 DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
