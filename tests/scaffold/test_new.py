@@ -150,6 +150,11 @@ def test_the_walk_through_has_a_spec():
     assert not [*contract.spec_errors(specs[0])]
 
 
+def test_the_walk_through_has_the_rust_file_that_is_tested():
+    text = (ROOT / CONTROL.sources / "walkthrough.rs").read_text()
+    assert f"```rust\n{text}```" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
 PROTOTYPE = """
 import ackclock as ac
 

@@ -63,6 +63,10 @@ controllers! {
     westwood,
 }
 
+/// The algorithm of CONTRIBUTING.md's walk-through.
+#[cfg(test)]
+mod walkthrough;
+
 /// The template of `ackclock new control`.
 #[cfg(test)]
 #[path = "../../../python/ackclock/scaffold/templates/control.rs"]
