@@ -15,6 +15,8 @@ TEST = re.compile(r"`([a-z0-9_]{12,})`")
 def test_every_test_of_the_page_exists():
     source = "\n".join(path.read_text("utf-8") for path in (ROOT / "crates").rglob("*.rs"))
     tests = set(re.findall(r"#\[test\]\n(?:\s*#\[[^\n]*\n)*\s*fn (\w+)\(", source))
+    python = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests/oracle").glob("*.py"))
+    tests |= set(re.findall(r"^def (test_\w+)\(", python, re.MULTILINE))
     named = {name for row in ROWS for name in TEST.findall(row.rsplit("|", 2)[1])}
     assert len(named) > 20
     assert named <= tests
