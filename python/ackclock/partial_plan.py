@@ -33,6 +33,16 @@ class PartialLink:
     queue: QueuePlan | None = None
     frame_overhead_bytes: int | None = None
     bottleneck: bool = False
+    trace: Parameters | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartialChange:
+    """A change of a link at a given time."""
+
+    at_s: float = 0.0
+    link: int | None = None
+    rate_bps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,7 @@ class PartialPlan:
     packet_bytes: int | None = None
     bottleneck: int | None = None
     links: tuple[PartialLink, ...] = ()
+    changes: tuple[PartialChange, ...] = ()
     groups: tuple[PartialGroup, ...] = ()
     flows: tuple[PartialFlow, ...] = ()
     traffic: tuple[PartialTraffic, ...] = ()
@@ -141,17 +152,32 @@ class PartialPlan:
         return [number for number, link in enumerate(self.links) if link.bottleneck]
 
     def capacity_bps(self, number: int) -> float | None:
-        """Return what a link can carry: its rate, or the rate of its token buckets if that is less."""
+        """Return what a link can carry: its rate, or the rate of its token buckets if that is less.
+
+        Where changes set the rate it is the mean over the measured part; with a trace, the mean of the trace.
+        """
         link = self.links[number] if number < len(self.links) else PartialLink()
+        rate_bps = self._mean_rate_bps(number, link.rate_bps)
         if link.queue is None or link.queue.discipline != "tbf":
-            return link.rate_bps
+            return rate_bps
         buckets = 1
         if link.queue.parameters.get("per_flow"):
             paths = [flow.forward.hops for flow in self.flows if flow.forward]
             buckets = sum(any(hop.link == number for hop in hops) for hops in paths)
         shaped_bps = buckets * float(link.queue.parameters.get("rate_bps") or 0.0)
-        rates = [rate for rate in (shaped_bps, link.rate_bps) if rate]
+        rates = [rate for rate in (shaped_bps, rate_bps) if rate]
         return min(rates, default=None)
+
+    def _mean_rate_bps(self, number: int, rate_bps: float | None) -> float | None:
+        """Return the mean over the measured part of a rate that changes."""
+        changes = [change for change in self.changes if change.link == number and change.rate_bps is not None]
+        if not changes or rate_bps is None or self.duration_s is None:
+            return rate_bps
+        begun_s, bits = self.warmup_s, 0.0
+        for change in sorted(changes, key=lambda change: change.at_s):
+            until_s = min(max(change.at_s, begun_s), self.duration_s)
+            bits, begun_s, rate_bps = bits + rate_bps * (until_s - begun_s), until_s, change.rate_bps or 0.0
+        return (bits + rate_bps * (self.duration_s - begun_s)) / (self.duration_s - self.warmup_s)
 
     @property
     def unmeasured_flows(self) -> list[int]:

@@ -114,6 +114,31 @@ def test_a_token_bucket_is_what_a_link_can_carry() -> None:
     assert result["throughput_bps"] == pytest.approx(8e6)
 
 
+def test_a_rate_that_changes_counts_by_its_mean_in_the_measured_part() -> None:
+    """From 5 s to 20 s: 4 Mb/s until 10 s, 1 Mb/s until 12 s, then 7 Mb/s: 78 Mbit."""
+    changes = [
+        {"at_s": 2, "link": 0, "rate_bps": 4e6},
+        {"at_s": 12, "link": 0, "rate_bps": 7e6},
+        {"at_s": 10, "link": 0, "rate_bps": 1e6},
+        {"at_s": 11, "link": 0, "up": True},
+    ]
+    links = [{"bottleneck": True, "rate_bps": 9e6}]
+    plan = {**synthetic.plan(rate_bps=9e6, duration_s=20, warmup_s=5), "links": links, "changes": changes}
+    rows = {"flows": synthetic.flows(1), "links": synthetic.link(rate_bps=9e6, departed_bytes=78_000_000 // 16)}
+    result = metrics.of_run(view(rows, plan))
+    assert result["utilisation"] == pytest.approx(0.5)
+    assert result["throughput_bps"] == pytest.approx(78e6 / 2 / 15)
+
+
+def test_a_trace_counts_by_its_mean_in_the_measured_part() -> None:
+    """The engine has computed it; the plan knows the mean of the whole trace."""
+    trace = {"file": "t.csv", "sha256": "", "period_s": 60.0, "course": {"kind": "rates"}}
+    links = [{"bottleneck": True, "rate_bps": 9e6, "trace": trace}]
+    plan = {**synthetic.plan(rate_bps=9e6, duration_s=20, warmup_s=5), "links": links}
+    rows = {"flows": synthetic.flows(1), "links": synthetic.link(rate_bps=1.2e7, departed_bytes=11_250_000)}
+    assert metrics.of_run(view(rows, plan))["utilisation"] == pytest.approx(0.5)
+
+
 def test_windows_of_the_measured_part() -> None:
     """Flow 0 has 10, flow 1 has 30 segments; 50 segments in the warm-up do not count; flow 2 has no samples."""
     windows = np.where(TIMES[:, None] < 5, 50.0, np.array([10.0, 30.0]))

@@ -30,11 +30,11 @@ MAX_LISTED = 1_000_000
 def utilisation(view: RunView) -> float | None:
     """Share of what the bottleneck can carry that carried packets, all wire bytes counted.
 
-    Wire bytes that left the bottleneck in the measured part × 8 / (rate × its length): a trace's mean rate, or a token
-    bucket's if that is less. Of several links that may be bottlenecks those count, together, that limited flows: they
-    dropped, marked or lost packets, or were used for nine tenths; if none did, the one used most. Without byte counts,
-    the mean of the sampled utilisation. A packet counts when it leaves the queue, so the value may exceed 1 by one
-    packet. Source: RFC 5166 (throughput), Guillier 2008 (link utilisation U).
+    Wire bytes that left the bottleneck in the measured part × 8 / (rate × its length): of a trace and of changes the
+    mean rate in that part, or a token bucket's rate if that is less. Of several links that may be bottlenecks those
+    count, together, that limited flows: they dropped, marked or lost packets, or were used for nine tenths; if none
+    did, the one used most. Without byte counts, the mean of the sampled utilisation. A packet counts when it leaves the
+    queue, so the value may exceed 1 by one packet. Source: RFC 5166 (throughput), Guillier 2008 (link utilisation U).
     """
     links = view.at_bottleneck("links")
     counted = ~np.isnan(links["departed_bytes"])
