@@ -248,6 +248,8 @@ TABLE = (
     "rtt_mean_s",
     "retransmission_rate",
     "udp_loss_rate",
+    "frame_delay_p95_s",
+    "freezes",
     "fct_mean_s",
     "fct_p95_s",
     "unfinished",

@@ -87,7 +87,7 @@ def _mean(values: list[float]) -> float | None:
 
 METRICS = (
     Metric("frame_delay_mean_s", "s", "Mean delay of media frames", frame_delay_mean_s),
-    Metric("frame_delay_p95_s", "s", "95th percentile of the delay of media frames", frame_delay_p95_s),
-    Metric("freezes", "", "Freezes of the video", freezes),
+    Metric("frame_delay_p95_s", "s", "95th percentile of the delay of media frames", frame_delay_p95_s, ranks=(18,)),
+    Metric("freezes", "", "Freezes of the video", freezes, ranks=(19,)),
     Metric("freeze_share", "share", "Time in which the video was frozen", freeze_share),
 )
