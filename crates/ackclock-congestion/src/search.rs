@@ -16,7 +16,7 @@
 //! - the threshold is 0.26, where the text has 0.35;
 //! - a gap of many bins without ACKs starts all anew ("missed bins"). How many, the text at hand does not say; here
 //!   more than two initial RTTs' worth;
-//! - the earlier window must be less than 15 bins back; the text allows 15 [14], of which the oldest of the 25 bins
+//! - the earlier window must be less than 15 bins back; the text allows 15, of which the oldest of the 25 bins
 //!   would be overwritten.
 //!
 //! Not in here: revision 09 compares with what was sent one RTT earlier, and lowers the window step by step after the

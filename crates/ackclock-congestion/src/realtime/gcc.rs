@@ -9,9 +9,9 @@
 //!   losses ──────────────────────────────────────────────────────▶ loss control As ─┘
 //! ```
 //!
-//! - [`arrival_filter`]: groups, and the estimate m of how the delay changes from group to group (sections 5.2, 5.3).
-//! - [`overuse`]: m against an adaptive threshold (section 5.4).
-//! - [`rate_control`]: multiplicative and additive increase, decrease to a fraction of the received rate (section 5.5).
+//! - `arrival_filter`: groups, and the estimate m of how the delay changes from group to group (sections 5.2, 5.3).
+//! - `overuse`: m against an adaptive threshold (section 5.4).
+//! - `rate_control`: multiplicative and additive increase, decrease to a fraction of the received rate (section 5.5).
 //! - Loss control, here (section 6): above 10 % of lost packets in a report As falls by half of the ratio, below 2 % it
 //!   rises by 5 %.
 //!
