@@ -230,11 +230,11 @@ def test_the_maps_of_all_pairs_have_the_harm_to_a_victim_and_the_share_that_is_l
     (case,) = cases.read([cases.FOLDER], ac.load, section="5.2.1", quick=True)
     assert case.points[7] == {"congestion": "bbr", "limit": "1bdp"}
     victim, tested = "goodput_bps[victim]", "goodput_bps[tested]"
-    rows = {(-1, 7, victim): {1: 8e6, 2: 8e6}, (2, 7, victim): {1: 6e6, 2: 4e6}, (2, 7, tested): {1: 2e6, 2: 6e6}}
-    for draw, expected in ((page.harm_map, (25 + 50) / 2), (page.own_share_map, (25 + 60) / 2)):
+    rows = {(-1, 7, victim): {1: 8e6, 2: 8e6}, (0, 7, victim): {1: 6e6, 2: 4e6}, (0, 7, tested): {1: 2e6, 2: 6e6}}
+    for draw, row, expected in ((page.harm_map, 3, (25 + 50) / 2), (page.own_share_map, 1, (25 + 60) / 2)):
         (panel,) = draw(None, "packet", case, ["mine", "cubic", "reno"], rows).panels
         (heat,) = panel.layers
-        assert heat.values[5, 2] == pytest.approx(expected)  # the second buffer's third algorithm, the third victim
+        assert heat.values[row, 2] == pytest.approx(expected)  # of the second buffer, the third competitor
         assert np.isfinite(heat.values).sum() == 1
 
 

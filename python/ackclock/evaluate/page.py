@@ -163,33 +163,33 @@ def harm_map(evaluation: Evaluation, engine: str, case: Case, names: Sequence[st
         f"{METRICS[metric].label}: the share of what a victim (column) has by itself that the algorithm of each row "
         f"takes, by {case.axes[1]}: harm in per cent, the mean over the seeds."
     )
-    panel = _pairs(case, names, harm_to_victim)
+    panel = _pairs(case, "victim", names, harm_to_victim)
     return Drawing(_key(engine, case), f"Harm to each victim, {engine}", caption, [panel])
 
 
 def own_share_map(evaluation: Evaluation, engine: str, case: Case, names: Sequence[str], rows: Rows) -> Drawing:
-    """Return what each variant (rows) gets next to each competitor (columns). Raises `InputError` without goodput."""
+    """Return what the candidate gets next to each competitor (columns). Raises `InputError` without goodput."""
     own, other = next(iter(case.judged.performance), ""), case.harm[0]
     if not own or {METRICS[own].unit, METRICS[other].unit} != {"bit/s"}:
         raise InputError(f"{case.name}: found no goodput of both groups")
     caption = (
-        f"The share of the goodput that the algorithm of each row gets next to those of each column, by "
-        f"{case.axes[1]}: in per cent of both groups' goodput, the mean over the seeds; 50 % is an even share."
+        f"{names[0]} as the victim: its share of the goodput next to the algorithm of each column, by {case.axes[1]}, "
+        "in per cent; 50 % is an even share. Means over the seeds."
     )
-    panel = _pairs(case, names, lambda variant, point: _shares(rows, variant, point, own, other))
-    return Drawing(f"{_key(engine, case)}-own", f"Share next to each competitor, {engine}", caption, [panel])
+    panel = _pairs(case, "competitor", names[:1], lambda variant, point: _shares(rows, variant, point, own, other))
+    return Drawing(f"{_key(engine, case)}-own", f"What each competitor leaves, {engine}", caption, [panel])
 
 
-def _pairs(case: Case, names: Sequence[str], values_of: Callable[[int, int], list[float]]) -> Panel:
-    """Return the means of values by variant and point: victims in columns, variants by the second axis in rows."""
-    victims, others = _grid(case)
-    values = np.full((len(others) * len(names), len(victims)), np.nan)
+def _pairs(case: Case, title: str, names: Sequence[str], values_of: Callable[[int, int], list[float]]) -> Panel:
+    """Return the means of values by variant and point: the first axis in columns, variants by the second in rows."""
+    columns, others = _grid(case)
+    values = np.full((len(others) * len(names), len(columns)), np.nan)
     for row, column in np.ndindex(values.shape):
         block, variant = divmod(row, len(names))
         some = values_of(variant, column * len(others) + block)
         values[row, column] = np.mean(some) if some else np.nan
     labels = [f"{name}, {other}" for other in others for name in names]
-    return Panel(named("", labels), [Heat(values, "%")], x=named("victim", victims))
+    return Panel(named("", labels), [Heat(values, "%")], x=named(title, columns))
 
 
 def _shares(rows: Rows, variant: int, point: int, own: str, victim: str) -> list[float]:
