@@ -21,8 +21,8 @@ from typing import Any
 
 import claims
 
-from ackclock.evaluate import NOT_COVERED, SECTIONS, dossier
-from ackclock.evaluate.run import QUICK_SIZES
+from ackclock.evaluate import SECTIONS, dossier
+from ackclock.evaluate.run import NOT_SELECTED, QUICK_SIZES
 from ackclock.evaluate.verdicts import NO_WORSE, WORSE, Finding, Interval
 from ackclock.figures import numbers
 from ackclock.metrics import METRICS
@@ -74,6 +74,7 @@ class Record:
     engine: str
     sizes: tuple[int, ...]
     titles: Mapping[str, str]
+    not_covered: Mapping[str, str]
     unsupported: Mapping[str, str]
     findings: Sequence[Finding]
 
@@ -94,6 +95,7 @@ def keep(folder: Path) -> None:
         "engine": found["engines"][0],
         "sizes": found["seeds"]["looks"],
         "titles": {case["name"]: case["title"] for case in found["cases"]},
+        "not_covered": {section: reason for section, reason in found["not_covered"].items() if reason != NOT_SELECTED},
         "unsupported": {each["case"]: each["reason"] for each in found["unsupported"]},
     }
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in about.items()]
@@ -127,7 +129,7 @@ def read(name: str) -> Record:
     ]  # fmt: skip
     return Record(
         name, found["ackclock"], found["candidate"], found["engine"], tuple(found["sizes"]), found["titles"],
-        found["unsupported"], findings,
+        found["not_covered"], found["unsupported"], findings,
     )  # fmt: skip
 
 
@@ -188,7 +190,7 @@ def _page(record: Record, about: Mapping[str, Any]) -> Iterator[str]:
         if own:
             yield from [f"### {own[0].section}: {title}\n", findings_table(record, own)]
     yield "## Not covered\n"
-    yield from (f"- {section} {SECTIONS[section]}: {reason}" for section, reason in NOT_COVERED.items())
+    yield from (f"- {section} {SECTIONS[section]}: {reason}" for section, reason in record.not_covered.items())
     yield from (f"- {record.titles[case]}: {reason}" for case, reason in record.unsupported.items())
     yield ""
 

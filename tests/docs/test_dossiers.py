@@ -35,6 +35,7 @@ def folder(tmp_path, monkeypatch):
     content = {
         "ackclock": "0.1.0", "candidate": "mine", "references": ["cubic", "reno"], "engines": ["packet"],
         "seeds": {"first": 1, "looks": [4, 8]}, "cases": [{"name": "a", "title": "Small buffers"}], "unsupported": [],
+        "not_covered": {"7.10": "no engine has it", "7.11": "not selected"},
         "findings": [finding(WORSE), finding(UNDECIDED), finding(WORSE, "performance")],
     }  # fmt: skip
     made = tmp_path / "mine"
@@ -61,6 +62,7 @@ def test_the_page_counts_verdicts_and_lists_findings(folder):
     record = make_dossiers.read("mine")
     page = make_dossiers.page(record, {"title": "Mine", "summary": "My own.", "module": "mine.py"})
     assert "`ackclock evaluate mine --module mine.py --quick`" in page
+    assert page.endswith("## Not covered\n\n- 7.10 Multipath transport: no engine has it\n")
     (row,) = claims.rows(page, "## Scorecard")
     assert [row[head] for head in ("more harmful", "no more harmful", "undecided")] == ["1", "0", "1"]
     assert row["worse performance"] == "1 of 1"
