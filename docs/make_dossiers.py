@@ -53,7 +53,8 @@ More harmful than CUBIC and than Reno in the same place, of all comparisons of t
 
 PERFORMANCE = """## Performance
 
-Comparisons in which the algorithm itself gets less than CUBIC and than Reno would in its place, of all.
+Comparisons in which goodput, completion times, efficiency or the smallest share are worse than with CUBIC and with Reno
+in the same place, of all.
 
 """
 
