@@ -5,7 +5,8 @@
 
 takes the verdicts of these evaluations, with their values, into `docs/dossiers/NAME.json`; without a folder the pages
 are written from what is there. The file keeps what a page shows: no runs, and the excess over the closest reference
-only. `docs/dossiers/dossiers.toml` has for each algorithm what is known of it, with claims about the page's tables
+only. Of an evaluation by two engines (`--engine packet,linux`) their agreement is kept, in `agreement.json`.
+`docs/dossiers/dossiers.toml` has for each algorithm what is known of it, with claims about the page's tables
 (`claims.py`), and the scenarios whose values are shown in full.
 """
 
@@ -22,13 +23,13 @@ from typing import Any
 import claims
 
 from ackclock.evaluate import SECTIONS, dossier
-from ackclock.evaluate.run import NOT_SELECTED, QUICK_SIZES
+from ackclock.evaluate.run import NOT_SELECTED, QUICK_SIZES, Evaluation, Request
 from ackclock.evaluate.verdicts import NO_WORSE, WORSE, Finding, Interval
 from ackclock.figures import numbers
 from ackclock.metrics import METRICS
 
 FOLDER = Path(__file__).resolve().parent / "dossiers"
-ABOUT = FOLDER / "dossiers.toml"
+ABOUT, AGREEMENT = FOLDER / "dossiers.toml", FOLDER / "agreement.json"
 
 #: Significant digits that are kept.
 DIGITS = 4
@@ -43,7 +44,7 @@ INTRODUCTION = """<!-- Made by docs/make_dossiers.py from dossiers.toml: edit th
 What does [`ackclock evaluate`](../guides/evaluate.md) find of algorithms of which much is known? Each page has the
 verdicts on one by the criteria of RFC 9743, with the published results beside them, and says what did not come out.
 `no_backoff` is a [prototype in Python](no_backoff.py) that never reduces its window: what the RFC is there to keep
-out. All of it is simulated, by the packet engine.
+out. All of it is simulated, by the packet engine, but for the verdicts in the kernel.
 
 ## Harm to others
 
@@ -58,10 +59,17 @@ in the same place, of all.
 
 """
 
-METHOD = """
+METHOD = """\
 A comparison is of one metric at one point of a scenario; verdicts rest on intervals over seeds, each of which is wrong
 with a probability of at most 1 %. CUBIC is compared with Reno and with itself, Reno likewise: no verdict on them can be
 *more harmful*. Counts of different sections do not add up to a score: a section with many points is not more important.
+"""
+
+IN_THE_KERNEL = """## In the kernel
+
+Verdicts of Linux in a guest that are those of the packet engine, and that are others, in evaluations by both
+(`--engine packet,linux --quick --section N`). Verdicts that are undecided in one of them are neither.
+
 """
 
 
@@ -86,10 +94,18 @@ class Record:
 
 
 def keep(folder: Path) -> None:
-    """Take over the findings of an evaluation. Exits if it has other yardsticks, or several engines."""
+    """Take over the findings of an evaluation, or the agreement of its engines. Exits if it has other yardsticks."""
     found = json.loads((folder / dossier.JSON).read_text(encoding="utf-8"))
-    if set(found["references"]) != set(REFERENCES) or len(found["engines"]) > 1:
-        raise SystemExit(f"{folder}: expected an evaluation against {' and '.join(REFERENCES)} by one engine")
+    if set(found["references"]) != set(REFERENCES):
+        raise SystemExit(f"{folder}: expected an evaluation against {' and '.join(REFERENCES)}")
+    if len(found["engines"]) > 1:
+        keep_agreement(found)
+    else:
+        keep_findings(folder.name, found)
+
+
+def keep_findings(name: str, found: Mapping[str, Any]) -> None:
+    """Take over the findings by one engine, a line each."""
     about = {
         "ackclock": found["ackclock"],
         "candidate": found["candidate"],
@@ -102,7 +118,17 @@ def keep(folder: Path) -> None:
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in about.items()]
     rows = ",\n".join(json.dumps(_kept(finding), ensure_ascii=False) for finding in found["findings"])
     text = "{\n" + ",\n".join(lines) + ',\n"findings": [\n' + rows + "\n]\n}\n"
-    (FOLDER / f"{folder.name}.json").write_text(text, encoding="utf-8")
+    (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def keep_agreement(found: Mapping[str, Any]) -> None:
+    """Take over how many verdicts of each section two engines have in common."""
+    request = Request(found["candidate"], engines=tuple(found["engines"]))
+    findings = [Finding.from_dict(each) for each in found["findings"]]
+    rows = dossier.agreement(Evaluation(request, [], findings, {}, {}, Path()))
+    kept = json.loads(AGREEMENT.read_text(encoding="utf-8")) if AGREEMENT.is_file() else {}
+    kept.setdefault(request.name, {}).update({section: [same, other] for section, _, same, other in rows})
+    AGREEMENT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def _kept(finding: Mapping[str, Any]) -> list[Any]:
@@ -150,7 +176,12 @@ def index_page(records: Sequence[Record]) -> str:
         for name, quick in (("all scenarios", False), ("those of `--quick` only", True))
         if any(record.is_quick == quick for record in records)
     ]
-    return f"{text}{METHOD}\nScenarios: {'; '.join(scopes)}.\n"
+    text += f"{METHOD}\nScenarios: {'; '.join(scopes)}.\n"
+    if AGREEMENT.is_file():
+        kept = json.loads(AGREEMENT.read_text(encoding="utf-8"))
+        rows = [[name, section, *counts] for name, some in kept.items() for section, counts in sorted(some.items())]
+        text += "\n" + IN_THE_KERNEL + table(("algorithm", "section", "same verdict", "other verdict"), rows)
+    return text
 
 
 def _count(findings: Iterable[Finding], section: str, kind: str) -> str:

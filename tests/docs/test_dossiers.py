@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import claims  # noqa: E402 (it is no package)
 import make_dossiers  # noqa: E402
 
-from ackclock.evaluate.verdicts import UNDECIDED, WORSE  # noqa: E402
+from ackclock.evaluate.verdicts import NO_WORSE, UNDECIDED, WORSE  # noqa: E402
 
 
 def interval(mean: float) -> dict[str, float | int]:
@@ -42,6 +42,7 @@ def folder(tmp_path, monkeypatch):
     made.mkdir()
     (made / "dossier.json").write_text(json.dumps(content))
     monkeypatch.setattr(make_dossiers, "FOLDER", tmp_path / "kept")
+    monkeypatch.setattr(make_dossiers, "AGREEMENT", tmp_path / "kept" / "agreement.json")
     (tmp_path / "kept").mkdir()
     return made
 
@@ -68,6 +69,20 @@ def test_the_page_counts_verdicts_and_lists_findings(folder):
     assert row["worse performance"] == "1 of 1"
     assert "| limit 1bdp | Loss rate at the bottleneck | 1.24 % | 0.100 % |  | +50 % (+45 to +55) | worse |" in page
     assert "| 5.1.3 | Protection against high packet loss | 1 of 2 |" in make_dossiers.index_page([record])
+
+
+def test_of_two_engines_the_agreement_is_kept(folder):
+    path = folder / "dossier.json"
+    content = json.loads(path.read_text())
+    verdicts = {"a": (WORSE, WORSE), "b": (WORSE, NO_WORSE), "c": (NO_WORSE, NO_WORSE), "d": (UNDECIDED, WORSE)}
+    content["findings"] = [
+        finding(verdict, case=case, engine=engine)
+        for case, pair in verdicts.items()
+        for engine, verdict in zip(("packet", "linux"), pair, strict=True)
+    ]
+    path.write_text(json.dumps({**content, "engines": ["packet", "linux"]}))
+    make_dossiers.keep(folder)
+    assert "| mine | 5.1.3 | 2 | 1 |" in make_dossiers.index_page([])
 
 
 def test_a_dossier_with_other_yardsticks_is_not_taken(folder):
