@@ -216,7 +216,8 @@ def _page(record: Record, about: Mapping[str, Any]) -> Iterator[str]:
         if shown["case"] not in record.titles:  # not in the short evaluation
             continue
         yield from [f"### {record.titles[shown['case']]}\n", values_table(record, shown["case"], shown["metric"])]
-    yield from ["## Findings\n", "Without those that are no more harmful and no worse.\n"]
+    is_clean = all(f.verdict == NO_WORSE for f in record.findings)
+    yield from ["## Findings\n", "None." if is_clean else "Without those that are no more harmful and no worse.", ""]
     for case, title in record.titles.items():
         own = [f for f in record.findings if f.case == case and f.verdict != NO_WORSE]
         if own:
