@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel generated lint format bench scoreboard gallery docs wheel try-wheel clean debian-test debian-bench debian-kernel debian-scoreboard debian-wheel
+.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel generated lint format bench scoreboard gallery dossiers docs wheel try-wheel clean debian-test debian-bench debian-kernel debian-scoreboard debian-wheel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,12 @@ gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery
 	$(VENV)/bin/ackclock reproduce --all --ablation all --out results/gallery
 	$(PY) docs/make_gallery.py results/gallery
+
+dossiers: $(VENV)/.ackclock  ## whole evaluations of known algorithms, and docs/dossiers; resumes where it was interrupted
+	for name in reno cubic bbr bbr3 vegas scalable; do \
+		$(VENV)/bin/ackclock evaluate $$name --out results/dossiers/$$name || exit; done
+	$(VENV)/bin/ackclock evaluate no_backoff --module docs/dossiers/no_backoff.py --out results/dossiers/no_backoff
+	$(PY) docs/make_dossiers.py results/dossiers/*
 
 docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py

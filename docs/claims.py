@@ -33,7 +33,9 @@ RECORDED = (
     "docs/guides/host.md",
     "docs/guides/testbed.md",
     "docs/index.md",
-    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "gallery").glob("*.md")),
+    *sorted(
+        str(page.relative_to(ROOT)) for part in ("dossiers", "gallery") for page in (ROOT / "docs" / part).glob("*.md")
+    ),
 )
 
 CLAIM = re.compile(r"(?<!`)<!--\s+so:\s+(.+?)\s-->", re.DOTALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+import numpy as np
 import pytest
 from small_networks import dumbbell
 
@@ -223,6 +224,24 @@ def test_a_map_of_harm_requires_a_victim_and_metrics_of_harm(tmp_path):
 
 def test_each_figure_has_its_requirements():
     assert cases.FIGURES.keys() == page.DRAWN.keys()
+
+
+def test_the_maps_of_all_pairs_have_the_harm_to_a_victim_and_the_share_that_is_left():
+    (case,) = cases.read([cases.FOLDER], ac.load, section="5.2.1", quick=True)
+    assert case.points[7] == {"congestion": "bbr", "limit": "1bdp"}
+    victim, tested = "goodput_bps[victim]", "goodput_bps[tested]"
+    rows = {(-1, 7, victim): {1: 8e6, 2: 8e6}, (0, 7, victim): {1: 6e6, 2: 4e6}, (0, 7, tested): {1: 2e6, 2: 6e6}}
+    for draw, row, expected in ((page.harm_map, 3, (25 + 50) / 2), (page.own_share_map, 1, (25 + 60) / 2)):
+        (panel,) = draw(None, "packet", case, ["mine", "cubic", "reno"], rows).panels
+        (heat,) = panel.layers
+        assert heat.values[row, 2] == pytest.approx(expected)  # of the second buffer, the third competitor
+        assert np.isfinite(heat.values).sum() == 1
+
+
+def test_the_share_that_is_left_requires_goodput(tmp_path):
+    text = SCENARIO.replace("[evaluate]", SWEEP) + 'figure = "harm"\nperformance = ["loss_rate"]\n'
+    with pytest.raises(InputError, match="found no goodput of both groups"):
+        page.own_share_map(None, "packet", read(tmp_path, text)[0], ["mine"], {})
 
 
 @pytest.mark.parametrize("key", ["harm", "performance"])

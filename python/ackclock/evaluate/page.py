@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,15 +123,15 @@ def _case(evaluation: Evaluation, case: Case) -> dict[str, Any]:
 def _figures(evaluation: Evaluation) -> Iterator[Figure]:
     for engine in evaluation.request.engines:
         for case in evaluation.cases:
-            draw = DRAWN.get(case.judged.figure or "")
-            if draw is None or (engine, case.name) in evaluation.unsupported:
+            if (engine, case.name) in evaluation.unsupported:
                 continue
             names = [label(each) for each in evaluation.request.algorithms]
-            try:
-                drawing = draw(evaluation, engine, case, names, evaluation.rows[engine, case.name])
-            except InputError:  # no values, or no samples
-                continue
-            yield figure(drawing, POINTS)
+            for draw in DRAWN.get(case.judged.figure or "", ()):
+                try:
+                    drawing = draw(evaluation, engine, case, names, evaluation.rows[engine, case.name])
+                except InputError:  # no values, or no samples
+                    continue
+                yield figure(drawing, POINTS)
 
 
 def _key(engine: str, case: Case) -> str:
@@ -153,22 +153,49 @@ def _of_all(rows: Rows, variant: int, point: int, metric: str) -> dict[int, floa
 
 def harm_map(evaluation: Evaluation, engine: str, case: Case, names: Sequence[str], rows: Rows) -> Drawing:
     """Return the harm of each variant (rows, for each value of the second axis) to each victim (columns)."""
-    victims, others = _grid(case)
     metric = case.harm[0]
-    values = np.full((len(others) * len(names), len(victims)), np.nan)
-    for row, column in np.ndindex(values.shape):
-        block, variant = divmod(row, len(names))
-        point = column * len(others) + block
+
+    def harm_to_victim(variant: int, point: int) -> list[float]:
         alone, mixed = _of_all(rows, -1, point, metric), _of_all(rows, variant, point, metric)
-        some = [harm(alone[seed], mixed[seed], metric) for seed in alone.keys() & mixed.keys()]
-        values[row, column] = 100 * np.mean(some) if some else np.nan
-    labels = [f"{name}, {other}" for other in others for name in names]
+        return [100 * harm(alone[seed], mixed[seed], metric) for seed in alone.keys() & mixed.keys()]
+
     caption = (
         f"{METRICS[metric].label}: the share of what a victim (column) has by itself that the algorithm of each row "
         f"takes, by {case.axes[1]}: harm in per cent, the mean over the seeds."
     )
-    panel = Panel(named("", labels), [Heat(values, "%")], x=named("victim", victims))
+    panel = _pairs(case, "victim", names, harm_to_victim)
     return Drawing(_key(engine, case), f"Harm to each victim, {engine}", caption, [panel])
+
+
+def own_share_map(evaluation: Evaluation, engine: str, case: Case, names: Sequence[str], rows: Rows) -> Drawing:
+    """Return what the candidate gets next to each competitor (columns). Raises `InputError` without goodput."""
+    own, other = next(iter(case.judged.performance), ""), case.harm[0]
+    if not own or {METRICS[own].unit, METRICS[other].unit} != {"bit/s"}:
+        raise InputError(f"{case.name}: found no goodput of both groups")
+    caption = (
+        f"{names[0]} as the victim: its share of the goodput next to the algorithm of each column, by {case.axes[1]}, "
+        "in per cent; 50 % is an even share. Means over the seeds."
+    )
+    panel = _pairs(case, "competitor", names[:1], lambda variant, point: _shares(rows, variant, point, own, other))
+    return Drawing(f"{_key(engine, case)}-own", f"What each competitor leaves, {engine}", caption, [panel])
+
+
+def _pairs(case: Case, title: str, names: Sequence[str], values_of: Callable[[int, int], list[float]]) -> Panel:
+    """Return the means of values by variant and point: the first axis in columns, variants by the second in rows."""
+    columns, others = _grid(case)
+    values = np.full((len(others) * len(names), len(columns)), np.nan)
+    for row, column in np.ndindex(values.shape):
+        block, variant = divmod(row, len(names))
+        some = values_of(variant, column * len(others) + block)
+        values[row, column] = np.mean(some) if some else np.nan
+    labels = [f"{name}, {other}" for other in others for name in names]
+    return Panel(named("", labels), [Heat(values, "%")], x=named(title, columns))
+
+
+def _shares(rows: Rows, variant: int, point: int, own: str, victim: str) -> list[float]:
+    """Return the tested flows' share of the goodput of both groups in each seed, in per cent."""
+    mine, theirs = _of_all(rows, variant, point, own), _of_all(rows, variant, point, victim)
+    return [100 * mine[s] / (mine[s] + theirs[s]) for s in mine.keys() & theirs.keys() if mine[s] + theirs[s] > 0]
 
 
 def share_map(evaluation: Evaluation, engine: str, case: Case, names: Sequence[str], rows: Rows) -> Drawing:
@@ -177,9 +204,8 @@ def share_map(evaluation: Evaluation, engine: str, case: Case, names: Sequence[s
     victim, own = case.harm[0], case.judged.performance[0]
     values = np.full((len(first), len(second)), np.nan)
     for point in range(len(case.points)):
-        mine, theirs = _of_all(rows, 0, point, own), _of_all(rows, 0, point, victim)
-        some = [mine[s] / (mine[s] + theirs[s]) for s in mine.keys() & theirs.keys() if mine[s] + theirs[s] > 0]
-        values[divmod(point, len(second))] = 100 * np.mean(some) if some else np.nan
+        some = _shares(rows, 0, point, own, victim)
+        values[divmod(point, len(second))] = np.mean(some) if some else np.nan
     caption = (
         f"{evaluation.request.name}: its share of the goodput against one flow of {case.judged.victim}, in per cent; "
         "50 % is an even share. Means over the seeds."
@@ -271,4 +297,9 @@ def _goodput(samples: pl.DataFrame) -> tuple[np.ndarray[Any, Any], ...]:
 
 
 #: Figures by the words of `[evaluate] figure`.
-DRAWN = {"harm": harm_map, "share": share_map, "trade-off": trade_off, "convergence": convergence}
+DRAWN = {
+    "harm": (harm_map, own_share_map),
+    "share": (share_map,),
+    "trade-off": (trade_off,),
+    "convergence": (convergence,),
+}

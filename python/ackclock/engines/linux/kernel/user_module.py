@@ -108,7 +108,7 @@ def bring(module: Module) -> None:
 
 
 def _spec(module: Module) -> AlgorithmSpec:
-    about = f"what {Path(module.file).name} has"
+    about = f"The algorithm of {Path(module.file).name}, without a spec."
     linux = Linux(user_supplied=True)
     return AlgorithmSpec(name=module.name, title=module.name, summary=about, family="congestion", linux=linux)
 
