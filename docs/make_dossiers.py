@@ -22,7 +22,7 @@ from typing import Any
 
 import claims
 
-from ackclock.evaluate import SECTIONS, dossier
+from ackclock.evaluate import NOT_COVERED, SECTIONS, dossier
 from ackclock.evaluate.run import NOT_SELECTED, QUICK_SIZES, Evaluation, Request
 from ackclock.evaluate.verdicts import NO_WORSE, WORSE, Finding, Interval
 from ackclock.figures import numbers
@@ -223,7 +223,9 @@ def _page(record: Record, about: Mapping[str, Any]) -> Iterator[str]:
         if own:
             yield from [f"### {own[0].section}: {title}\n", findings_table(record, own)]
     yield "## Not covered\n"
-    yield from (f"- {section} {SECTIONS[section]}: {reason}" for section, reason in record.not_covered.items())
+    for section in record.not_covered:
+        reason = NOT_COVERED.get(section, "its scenarios are newer than this evaluation")
+        yield f"- {section} {SECTIONS[section]}: {reason}"
     yield from (f"- {record.titles[case]}: {reason}" for case, reason in record.unsupported.items())
     yield ""
 

@@ -63,7 +63,7 @@ def test_the_page_counts_verdicts_and_lists_findings(folder):
     record = make_dossiers.read("mine")
     page = make_dossiers.page(record, {"title": "Mine", "summary": "My own.", "module": "mine.py"})
     assert "`ackclock evaluate mine --module mine.py --quick`" in page
-    assert page.endswith("## Not covered\n\n- 7.10 Multipath transport: no engine has it\n")
+    assert page.endswith("## Not covered\n\n- 7.10 Multipath transport: no engine has multipath transport\n")
     (row,) = claims.rows(page, "## Scorecard")
     assert [row[head] for head in ("more harmful", "no more harmful", "undecided")] == ["1", "0", "1"]
     assert row["worse performance"] == "1 of 1"
