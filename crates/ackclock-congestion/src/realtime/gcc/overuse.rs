@@ -1,6 +1,6 @@
 //! The over-use detector: m against a threshold that adapts to it.
 //!
-//! draft-ietf-rmcat-gcc-02, section 5.4; Carlucci et al., section 4.3. Times in ms, as in the draft:
+//! draft-ietf-rmcat-gcc-02, section 5.4. Times in ms, as in the draft:
 //!
 //! ```text
 //!   del_var_th(i) = del_var_th(i−1) + (t(i) − t(i−1)) K(i) (|m(i)| − del_var_th(i−1))
@@ -10,8 +10,9 @@
 //! held in [6, 600] ms, and unchanged where |m(i)| exceeds it by more than 15 ms. Over-use is signalled when m has
 //! exceeded the threshold for `overuse_time_th` and has not become smaller.
 //!
-//! Our deviations: m is multiplied by a number of groups (see [`super`]). A gap between two arrivals counts as 100 ms
-//! at most, the longest for which the threshold does not overshoot m with `K_u` = 0.01.
+//! Our deviations: m is multiplied by a number of groups (see [`super`]). Of the interval in which m crosses the
+//! threshold half counts, as in libwebrtc. A gap between two arrivals counts as 100 ms at most, the longest for which
+//! the threshold does not overshoot m with `K_u` = 0.01.
 
 use super::arrival_filter::Change;
 use super::Parameters;
