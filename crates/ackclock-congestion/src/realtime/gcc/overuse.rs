@@ -10,9 +10,8 @@
 //! held in [6, 600] ms, and unchanged where |m(i)| exceeds it by more than 15 ms. Over-use is signalled when m has
 //! exceeded the threshold for `overuse_time_th` and has not become smaller.
 //!
-//! Our deviations: m is multiplied by a number of groups (see [`super`]). Of the interval in which m crosses the
-//! threshold half counts, as in libwebrtc. A gap between two arrivals counts as 100 ms at most, the longest for which
-//! the threshold does not overshoot m with `K_u` = 0.01.
+//! Our deviations: m is multiplied by a number of groups (see [`super`]). A gap between two arrivals counts as 100 ms
+//! at most, the longest for which the threshold does not overshoot m with `K_u` = 0.01.
 
 use super::arrival_filter::Change;
 use super::Parameters;
@@ -45,7 +44,7 @@ pub struct Detector {
     deltas: u32,
     /// m of the group before.
     previous_ms: f64,
-    /// Time for which m has exceeded the threshold.
+    /// Time since the first of the groups in a row of which m has exceeded the threshold.
     above_ms: Option<f64>,
     signal: Signal,
 }
@@ -77,10 +76,7 @@ impl Detector {
         self.deltas = (self.deltas + 1).min(self.max_deltas);
         let m = estimate_ms * f64::from(self.deltas);
         if m > self.threshold_ms {
-            // Half of the first interval, as m has crossed the threshold somewhere in it.
-            let above = self
-                .above_ms
-                .map_or(change.sent_ms / 2.0, |above| above + change.sent_ms);
+            let above = self.above_ms.map_or(0.0, |above| above + change.sent_ms);
             self.above_ms = Some(above);
             if above >= self.overuse_time_ms && estimate_ms >= self.previous_ms {
                 self.signal = Signal::Overuse;
@@ -168,11 +164,12 @@ mod tests {
             sent_ms: 8.0,
             arrived_ms: 8.0,
         };
-        assert_eq!(detector.update(40.0, &fast), Signal::Normal, "4 ms");
+        assert_eq!(detector.update(40.0, &fast), Signal::Normal, "0 ms");
+        assert_eq!(detector.update(40.0, &fast), Signal::Normal, "8 ms");
         assert_eq!(
             detector.update(39.0, &fast),
             Signal::Normal,
-            "12 ms, but falling"
+            "16 ms, but falling"
         );
         assert_eq!(detector.update(39.0, &fast), Signal::Overuse);
         assert_eq!(detector.update(0.0, &fast), Signal::Normal);
