@@ -1,7 +1,7 @@
 """The purpose of the slow starts: fewer losses than with the standard one, and no early exit under jitter.
 
-The signs are published, the sizes are not: "traditional slow start can overshoot the ideal send rate in many cases,
-causing high packet loss" (RFC 9406, abstract); HyStart "can cause premature exit from slow start, especially over
+The signs are published, the sizes are not: "Slow start can overshoot the ideal send rate in many cases, causing
+high packet loss" (RFC 9406, abstract); HyStart "can cause premature exit from slow start, especially over
 wireless links" (draft-chung-ccwg-search, abstract), for which HyStart++ has its second phase (RFC 9406 section 4.2).
 """
 

@@ -14,8 +14,8 @@
 //!
 //! Of later revisions:
 //! - the threshold is 0.26, where the text has 0.35;
-//! - a gap of many bins without ACKs starts all anew ("missed bins"). How many, the text at hand does not say; here
-//!   more than two initial RTTs' worth;
+//! - a gap of many bins without ACKs starts all anew, which revision 09 leaves to the implementation ("handling missed
+//!   bins"): here from more than two initial RTTs' worth on;
 //! - the earlier window must be less than 15 bins back; the text allows 15, of which the oldest of the 25 bins
 //!   would be overwritten.
 //!

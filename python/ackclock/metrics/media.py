@@ -38,8 +38,9 @@ def freezes(view: RunView) -> float | None:
     """Freezes of the video in the measured part, the mean over the media flows.
 
     A freeze is an interval between two displayed frames of at least max(3 δ, δ + 150 ms), where δ is the average
-    interval of the 30 frames before. The time from the last frame to the end of the run is an interval, too. Source:
-    W3C webrtc-stats (freezeCount).
+    interval of the 30 frames before, or of fewer at the beginning. Source: W3C webrtc-stats (freezeCount). Unlike
+    there, the time from the last frame to the end of the run is an interval, too, so that a video that never comes
+    back counts.
     """
     return _mean([float(frozen_s.size) for frozen_s in _freezes_s(view)])
 

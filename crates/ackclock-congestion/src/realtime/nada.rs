@@ -1,6 +1,7 @@
 //! NADA: a rate that follows one congestion signal, composed of queueing delay, loss and ECN marks.
 //!
-//! RFC 8698. With each report (nominally every DELTA), the congestion signal is (sections 4.2 and 5.1)
+//! RFC 8698. With each report (nominally every DELTA), the congestion signal is (equations 1 and 2 in section 4.2; the
+//! ratios in section 5.1.2)
 //!
 //! ```text
 //!   d_tilde = d_queue                                        without recent loss, or if d_queue < QTH
@@ -8,7 +9,9 @@
 //!   x_curr  = d_tilde + DMARK (p_mark / PMRREF)² + DLOSS (p_loss / PLRREF)²
 //! ```
 //!
-//! and the rate changes in one of two modes (section 4.3):
+//! A loss is recent for MULTILOSS average loss intervals; in the next one d_tilde goes over to d_queue linearly.
+//!
+//! The rate changes in one of two modes (section 4.3, equations 3 to 7; section 4.2 has the conditions):
 //!
 //! ```text
 //!   accelerated ramp-up, if within LOGWIN nothing was lost and each delay was less than QEPS above the smallest:
@@ -23,13 +26,23 @@
 //! The rate shaping buffer keeps the target of the encoder a little below `r_ref` and the sending rate a little above
 //! while packets wait to be paced out (section 5.2.2).
 //!
-//! Our deviations: the sender does all computation, from per-packet feedback, with which the RFC's receiver side runs
-//! at the sender unchanged. The queueing delay is the smallest of the last DFILT, whatever the number of packets, as a
-//! packet that waits behind those of its own frame is no sign of congestion. The smallest delay is never forgotten. The
-//! average loss interval is the mean of the last eight (RFC 5348 section 5.4, with equal weights). A step of the
-//! gradual update takes at most DELTA, so that a late report does not count more than one. The signal is at most TAU, as
-//! the update is linear in x / TAU: a loss ratio of 10 % is a signal of 1 s, and as it decays its derivative would
-//! multiply the rate several times, into the next loss.
+//! The sender does all computation, from per-packet feedback, as section 6.4 allows.
+//!
+//! Our deviations:
+//!
+//! - `r_ref` begins with the scenario's start rate and not with RMIN.
+//! - The queueing delay is the smallest of the last DFILT, and not of the last 15 packets (section 5.1.1): a packet that
+//!   waits behind those of its own frame is no sign of congestion, and 15 packets may be one frame. Accelerated ramp-up
+//!   looks at each delay, unfiltered.
+//! - The smallest delay is never forgotten (section 5.1.1: after tens of minutes).
+//! - A packet that others overtake is lost only if a report has left before it came (section 5.1.2: always).
+//! - The average loss interval is that of RFC 5348 section 5.4 without the open interval since the last loss. With it,
+//!   no loss would ever expire: the average grows by at least a sixth of the open interval, MULTILOSS is 7. Intervals
+//!   are between lost packets, not between loss events.
+//! - A step of the gradual update takes at most DELTA, so that a late report does not count more than one.
+//! - The signal is at most TAU, as the update is linear in x / TAU: a loss ratio of 10 % is a signal of 1 s, and as it
+//!   decays its derivative would multiply the rate several times, into the next loss. The RFC's only bound is the field
+//!   of its report, 3.27 s (section 5.3).
 
 use std::collections::VecDeque;
 
@@ -41,12 +54,12 @@ use super::arrivals::Arrivals;
 use super::{Feedback, Made, MediaRates, RateController};
 use crate::require;
 
-/// Loss intervals whose mean counts.
-const LOSS_INTERVALS: usize = 8;
+/// Weights of the last loss intervals in their average, the newest first (RFC 5348 section 5.4, n = 8).
+const LOSS_INTERVAL_WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 /// Largest deviation of the encoder's target and of the sending rate from `r_ref` (section 5.2.2).
 const MAX_SHAPING: f64 = 0.05;
 
-/// Parameters as in the algorithm spec, with the names of RFC 8698, figure 3.
+/// Parameters as in the algorithm spec, with the names of RFC 8698, table 2.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -210,11 +223,8 @@ impl Nada {
         let filter = Time::from_seconds(p.filter_delay_s);
         let smallest = self.arrivals.delays_within(filter).min()?;
         let queueing_s = smallest.since(self.base_delay).seconds();
-        let delay_s = if self.losses.is_recent(p.multi_loss) {
-            warped_s(p, queueing_s)
-        } else {
-            queueing_s
-        };
+        let warped_share = self.losses.warped_share(p.multi_loss);
+        let delay_s = queueing_s + warped_share * (warped_s(p, queueing_s) - queueing_s);
         Some(signal_s(p, delay_s, self.p_mark, self.p_loss))
     }
 
@@ -291,18 +301,25 @@ impl LossIntervals {
             return;
         }
         self.intervals.push_front(self.since_loss);
-        self.intervals.truncate(LOSS_INTERVALS);
+        self.intervals.truncate(LOSS_INTERVAL_WEIGHTS.len());
         self.since_loss = 0;
     }
 
-    fn mean(&self) -> f64 {
-        let sum: u64 = self.intervals.iter().sum();
-        sum as f64 / self.intervals.len().max(1) as f64
+    /// `loss_int`: the weighted average of the closed intervals.
+    fn average(&self) -> f64 {
+        let weighted = self.intervals.iter().zip(LOSS_INTERVAL_WEIGHTS);
+        let (sum, weights) = weighted.fold((0.0, 0.0), |(sum, weights), (&interval, weight)| {
+            (sum + weight * interval as f64, weights + weight)
+        });
+        sum / weights
     }
 
-    /// Return true if the last loss is within `multiple` mean intervals.
-    fn is_recent(&self, multiple: f64) -> bool {
-        !self.intervals.is_empty() && (self.since_loss as f64) < multiple * self.mean()
+    /// Return the share of the warping: 1 within `multiple` average intervals of the last loss, 0 an interval later.
+    fn warped_share(&self, multiple: f64) -> f64 {
+        if self.intervals.is_empty() {
+            return 0.0;
+        }
+        (1.0 + multiple - self.since_loss as f64 / self.average()).clamp(0.0, 1.0)
     }
 }
 

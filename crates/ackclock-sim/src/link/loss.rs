@@ -4,8 +4,10 @@
 //! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet uses the present state, then
 //! draws the next one, and is lost with the probability of the state that it used.
 //!
-//! ACKs are thinned as in ACK decimation (RFC 3449 section 5.2.2), by number: of n in sequence the last goes on. What
-//! they carry besides, SACK blocks or ECN feedback, makes no difference.
+//! ACKs are thinned by number: of n of a flow in sequence the last goes on. RFC 3449 has it by queues: its ACK filtering
+//! (section 5.2.1) drops an older ACK where a newer one waits, its ACK decimation (section 5.2.2) the newest at a full
+//! queue. As in decimation, SACK blocks and ECN feedback make no difference; as in filtering, what carries data, opens
+//! or closes is no ACK.
 
 use ackclock_core::random::unit_interval;
 use ackclock_plan::LossPlan;

@@ -1,10 +1,10 @@
 //! Receivers that break the rules, for a faster transfer than the path allows.
 //!
 //! S. Savage, N. Cardwell, D. Wetherall, T. Anderson: TCP congestion control with a misbehaving receiver, ACM CCR 29(5),
-//! 1999. ACK division (section 2.1): several ACKs for each, each of a part of the last segment. DupACK spoofing (section
-//! 2.2): copies of each ACK. Optimistic ACKs (section 2.3): segments are acknowledged before they arrive, so the sender
-//! takes the path for a shorter one; what is lost is acknowledged as well, and is never sent again. RFC 3168 section 7
-//! (ECN): a receiver that reports no mark.
+//! 1999, section 2. ACK division: several ACKs for each, each of a part of the last segment. DupACK spoofing: copies of
+//! each ACK. Optimistic ACKs: segments are acknowledged before they arrive, so the sender takes the path for a shorter
+//! one; what is lost is acknowledged as well, and is never sent again. RFC 3168 section 7 (ECN): a receiver that reports
+//! no mark.
 //!
 //! A sender's defences are elsewhere: byte counting (RFC 3465), duplicates that count only with SACK blocks (RFC 6675),
 //! ACKs of what was not sent are ignored (RFC 9293 section 3.10.7.4). There is no nonce (RFC 3540), nor the limit to what

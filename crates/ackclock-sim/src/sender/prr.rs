@@ -1,8 +1,10 @@
 //! Window during recovery.
 //!
-//! Proportional rate reduction (RFC 6937), as Linux refines it: the window comes down to ssthresh in
-//! proportion to what the ACKs deliver; below ssthresh it rebuilds one segment for one delivered
+//! Proportional rate reduction (RFC 6937), as Linux refines it and RFC 9937 section 6 has it since: the window comes
+//! down to ssthresh in proportion to what the ACKs deliver; below ssthresh it rebuilds one segment for one delivered
 //! (conservative), plus one when the ACK also advances and reports no further loss (slow start).
+//!
+//! Deviation: `RecoverFS` is the window before the reduction, as in Linux.
 
 /// The state of a reduction from `prior_window` to `target` segments.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +46,7 @@ impl Prr {
             self.slow_start_bound(delivered, progress)
                 .min(i64::from(self.target - in_flight))
         };
-        // RFC 6937 section 3: the first retransmission is never held back.
+        // RFC 9937 section 6.2: the first retransmission is never held back.
         let allowance = allowance.max(i64::from(self.sent == 0));
         in_flight + allowance.clamp(0, i64::from(u32::MAX / 2)) as u32
     }
@@ -65,7 +67,7 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937 section 4, figure 1's case: 20 segments in flight, the first one lost, Reno halves to 10.
+    /// RFC 6937 section 3.1, the first example: 20 segments in flight, the first one lost, Reno halves to 10.
     #[test]
     fn one_segment_goes_out_for_two_delivered() {
         let mut prr = Prr::new(10, 20);
@@ -84,7 +86,7 @@ mod tests {
         assert_eq!(in_flight, 10);
     }
 
-    /// RFC 6937 section 3 and its revision, RFC 9937, step by step: ssthresh 5, `RecoverFS` 10. Each row has
+    /// RFC 9937 section 6.2, step by step: ssthresh 5, `RecoverFS` 10. Each row has
     /// `DeliveredData`, pipe, whether the ACK is safe, and the window: pipe + `SndCnt`.
     #[test]
     fn the_steps_of_the_algorithm() {

@@ -48,7 +48,7 @@ fn an_honest_receiver_is_one_without_misbehaviour() {
     assert_eq!(plain.run(ms(900)).text(), honest.run(ms(900)).text());
 }
 
-/// Savage et al. section 2.1: with m ACKs for each segment, slow start multiplies the window by 1 + m.
+/// Savage et al., ACK division: with m ACKs for each segment, slow start multiplies the window by 1 + m.
 #[test]
 fn ack_division_multiplies_the_window_of_a_sender_that_counts_acks() {
     assert_eq!(rounds(&flow(counting(false))), [1, 2, 4]);
@@ -56,7 +56,7 @@ fn ack_division_multiplies_the_window_of_a_sender_that_counts_acks() {
     assert_eq!(rounds(&to(dividing(8), flow(counting(false)))), [1, 9, 81]);
 }
 
-/// RFC 3465 section 2.1: "the size of the congestion window is increased by the number of bytes acknowledged".
+/// RFC 3465 section 2.2: the window grows by the bytes that an ACK acknowledges for the first time.
 #[test]
 fn ack_division_gains_nothing_from_a_sender_that_counts_bytes() {
     for (tcp, lost) in [(linux(), 30), (sack_tcp(), 30), (new_reno(), u64::MAX)] {
@@ -69,8 +69,8 @@ fn ack_division_gains_nothing_from_a_sender_that_counts_bytes() {
     }
 }
 
-/// Savage et al. section 2.2: a sender without SACK takes copies for a loss, and then each for a segment that has left.
-/// With SACK a duplicate without a block is neither.
+/// Savage et al., DupACK spoofing: a sender without SACK takes copies for a loss, and then each for a segment that has
+/// left. With SACK a duplicate without a block is neither.
 #[test]
 fn spoofed_duplicates_release_segments_of_a_sender_without_sack_only() {
     let outcome = |tcp: TcpPlan, duplicate_acks| {

@@ -1,6 +1,6 @@
 //! RFC 6937: how the window comes down in fast recovery, besides RFC 6675's way.
 //!
-//! The cases are those of the RFC's section 3: 20 segments, ssthresh 10, limited transmit. The reduction
+//! The cases are those of the RFC's section 3.1: 20 segments, ssthresh 10, limited transmit. The reduction
 //! is measured against the window of 20, as Linux does it, and not against the 22 segments that limited
 //! transmit has made outstanding. In the RFC's figures a retransmission counts as in flight one ACK
 //! later than here.

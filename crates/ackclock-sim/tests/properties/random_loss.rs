@@ -124,7 +124,7 @@ fn syns_are_lost_if_the_plan_includes_them() {
     }
 }
 
-/// RFC 3449 section 5.2.2: of each n ACKs of a flow the last goes on; what carries data, opens or closes is no ACK.
+/// The last of each n ACKs of a flow goes on; what carries data, opens or closes is no ACK (RFC 3449 section 5.2.1).
 #[test]
 fn thinned_acks_of_each_flow_pass_one_in_n() {
     let mut link = make(

@@ -51,7 +51,7 @@ fn figure_1_the_curve() {
 }
 
 #[test]
-fn section_4_2_an_ack_adds_the_distance_to_the_target_over_cwnd() {
+fn sections_4_4_and_4_5_an_ack_adds_the_distance_to_the_target_over_cwnd() {
     let mut cubic = after_a_loss(&json!({ "reno_friendly": false }));
     cubic.on_ack(&at(1.0)); // the epoch begins; the target is W_cubic(0.1): 100 − 0.4 × 4.117163³ = 72.0843
     near(cubic.cwnd, 70.0 + 2.084_3 / 70.0);

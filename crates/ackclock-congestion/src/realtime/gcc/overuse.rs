@@ -1,6 +1,6 @@
 //! The over-use detector: m against a threshold that adapts to it.
 //!
-//! draft-ietf-rmcat-gcc-02, section 5.4; Carlucci et al., section 4.3. Times in ms, as in the draft:
+//! draft-ietf-rmcat-gcc-02, section 5.4. Times in ms, as in the draft:
 //!
 //! ```text
 //!   del_var_th(i) = del_var_th(i−1) + (t(i) − t(i−1)) K(i) (|m(i)| − del_var_th(i−1))
@@ -44,7 +44,7 @@ pub struct Detector {
     deltas: u32,
     /// m of the group before.
     previous_ms: f64,
-    /// Time for which m has exceeded the threshold.
+    /// Time since the first of the groups in a row of which m has exceeded the threshold.
     above_ms: Option<f64>,
     signal: Signal,
 }
@@ -76,10 +76,7 @@ impl Detector {
         self.deltas = (self.deltas + 1).min(self.max_deltas);
         let m = estimate_ms * f64::from(self.deltas);
         if m > self.threshold_ms {
-            // Half of the first interval, as m has crossed the threshold somewhere in it.
-            let above = self
-                .above_ms
-                .map_or(change.sent_ms / 2.0, |above| above + change.sent_ms);
+            let above = self.above_ms.map_or(0.0, |above| above + change.sent_ms);
             self.above_ms = Some(above);
             if above >= self.overuse_time_ms && estimate_ms >= self.previous_ms {
                 self.signal = Signal::Overuse;
@@ -167,11 +164,12 @@ mod tests {
             sent_ms: 8.0,
             arrived_ms: 8.0,
         };
-        assert_eq!(detector.update(40.0, &fast), Signal::Normal, "4 ms");
+        assert_eq!(detector.update(40.0, &fast), Signal::Normal, "0 ms");
+        assert_eq!(detector.update(40.0, &fast), Signal::Normal, "8 ms");
         assert_eq!(
             detector.update(39.0, &fast),
             Signal::Normal,
-            "12 ms, but falling"
+            "16 ms, but falling"
         );
         assert_eq!(detector.update(39.0, &fast), Signal::Overuse);
         assert_eq!(detector.update(0.0, &fast), Signal::Normal);

@@ -4,7 +4,7 @@ use super::super::contract::{lost, rates, report};
 use super::super::PacketReport;
 use super::*;
 
-/// The defaults of RFC 8698, figure 3.
+/// The defaults of RFC 8698, table 2.
 fn parameters() -> Parameters {
     Parameters::deserialize(super::super::contract::defaults("nada")).expect("the RFC's values")
 }
@@ -69,19 +69,49 @@ fn with_losses_long_delays_are_warped_to_short_ones() {
     assert!((warped_s(&p, 0.150) - 0.018_393_972).abs() < 1e-9);
 }
 
+/// Losses after each ten packets: `loss_exp` = 7 · 10, and 10 more in which the warped delay fades (section 4.2).
 #[test]
-fn a_loss_is_recent_for_seven_mean_intervals() {
+fn a_loss_is_recent_for_seven_average_intervals_and_fades_in_an_eighth() {
     let mut losses = LossIntervals::default();
-    assert!(!losses.is_recent(7.0));
+    assert!(losses.warped_share(7.0).abs() < 1e-12, "no loss so far");
     for number in 1..=20 {
         losses.on_packet(number % 10 == 0);
     }
-    for _ in 0..69 {
-        losses.on_packet(false);
+    for (packets, share) in [(70, 1.0), (5, 0.5), (5, 0.0), (100, 0.0)] {
+        for _ in 0..packets {
+            losses.on_packet(false);
+        }
+        assert!(
+            (losses.warped_share(7.0) - share).abs() < 1e-12,
+            "{packets}"
+        );
     }
-    assert!(losses.is_recent(7.0), "69 of 70");
-    losses.on_packet(false);
-    assert!(!losses.is_recent(7.0));
+}
+
+/// RFC 5348 section 5.4: eight intervals with weights 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2 from the newest on, of sum 6.
+#[test]
+fn the_average_loss_interval_has_the_weights_of_tfrc() {
+    let mut losses = LossIntervals::default();
+    let mut lose_after = |packets| {
+        for number in 1..=packets {
+            losses.on_packet(number == packets);
+        }
+        losses.average()
+    };
+    assert!((lose_after(60) - 60.0).abs() < 1e-12);
+    assert!(
+        (lose_after(30) - 45.0).abs() < 1e-12,
+        "the newest four count alike"
+    );
+    for _ in 0..5 {
+        lose_after(30);
+    }
+    // Seven of 30 with 5.8 in all, and the oldest of 60 with 0.2.
+    assert!((lose_after(30) - 31.0).abs() < 1e-12);
+    assert!(
+        (lose_after(30) - 30.0).abs() < 1e-12,
+        "the ninth is forgotten"
+    );
 }
 
 fn controller() -> Nada {
@@ -147,7 +177,7 @@ fn the_shaping_buffer_separates_the_encoder_from_the_pacer() {
     let nada = controller();
     assert!((nada.target_rate(10_000).bits_per_second() - 285e3).abs() < 1e-6);
     assert!((nada.pacing_rate(10_000).bits_per_second() - 315e3).abs() < 1e-6);
-    // 0.1 · 8 · 100 · 30 = 2.4 kbit/s.
+    // 0.1 · 8 · 100 · 30 = 2.4 kbit/s; section 5.2.2 has 48 for 2000 bytes, which 5 % of 960 kbit/s or more allow.
     assert!((nada.target_rate(100).bits_per_second() - 297_600.0).abs() < 1e-6);
     assert!((nada.pacing_rate(0).bits_per_second() - 300e3).abs() < 1e-6);
 }

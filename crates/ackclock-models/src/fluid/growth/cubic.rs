@@ -3,7 +3,7 @@
 //! RFC 9438. With Δ the time since the loss, W_max the window aimed at and W_0 the window it left,
 //!
 //! ```text
-//!   W_c(Δ) = c (Δ − K)³ + W_max        K = ∛((W_max − W_0) / c)        (equations 1 and 2)
+//!   W_c(Δ) = c (Δ − K)³ + W_max        K = ∛((W_max − W_0) / c)        (figures 1 and 2)
 //!   a = W_c(Δ + R) − W, within 0 … W/2                                 (section 4.2)
 //!   a ≥ W_est(Δ + R) − W                                               (section 4.3, Reno-friendly region)
 //! ```

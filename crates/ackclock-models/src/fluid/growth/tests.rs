@@ -91,7 +91,7 @@ fn reno_and_scalable_grow_and_reduce_as_in_their_papers() {
     assert_eq!(scalable.share_removed(&at(500.0, 0.1)), 0.125);
 }
 
-/// RFC 9438 equations 1 and 2: W_max again after K = ∛(W_max (1 − β)/c), and as much beyond after 2 K.
+/// RFC 9438 figures 1 and 2: W_max again after K = ∛(W_max (1 − β)/c), and as much beyond after 2 K.
 #[test]
 fn cubic_follows_its_curve() {
     let mut cubic = law("cubic");
