@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,6 +134,8 @@ def on_timeout(self, now_s, in_flight):
         ("0", r"mine\.py: ValueError: cwnd after on_loss: found 0; expected 1 segment or more"),
         ("float('nan')", r"mine\.py: ValueError: cwnd after on_loss: found NaN; expected 1 segment or more"),
         ("'ten'", r"mine\.py: TypeError: cwnd after on_loss: found 'ten'; expected a number"),
+        ("exit(3)", r"mine\.py:13: in on_loss: SystemExit: 3"),
+        ("int('y' * 1000)", r"mine\.py:13: in on_loss: ValueError: .{201}$"),
     ],
 )
 def test_a_mistake_in_a_run_is_one_line(tmp_path: Path, after_loss: str, message: str) -> None:
@@ -141,6 +144,51 @@ def test_a_mistake_in_a_run_is_one_line(tmp_path: Path, after_loss: str, message
     with pytest.raises(InputError, match=message) as caught:
         ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="tried"), seeds=[1])
     assert "\n" not in str(caught.value)
+
+
+def test_an_exception_with_a_failing_text_is_reported(tmp_path: Path) -> None:
+    body = (
+        WORKING.replace("{after_loss}", "1")
+        + "\nclass Silent(Exception):\n    def __str__(self):\n        return 1 / 0\n"
+    )
+    prototype.load(_written(tmp_path, body.replace("pass", "raise self.Silent", 1)))
+    with pytest.raises(InputError, match=r"mine\.py:10: in on_ack: Silent: no message$"):
+        ac.run(SCENARIO.format(limit="1bdp", loss=0.0, congestion="tried"), seeds=[1])
+
+
+def test_a_constructor_that_fails_is_reported_with_its_line(tmp_path: Path) -> None:
+    body = WORKING.replace("{after_loss}", "1").replace("self.cwnd, self", "self.slow = open('a\\nb'); self.cwnd, self")
+    prototype.load(_written(tmp_path, body))
+    with pytest.raises(ac.ScenarioError, match=r"mine\.py:7: in __init__: FileNotFoundError: .*a.*b") as caught:
+        ac.run(SCENARIO.format(limit="1bdp", loss=0.0, congestion="tried"), seeds=[1])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_module_that_exits_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("raise SystemExit(3)")
+    with pytest.raises(InputError, match=r"mine\.py:1: in <module>: SystemExit: 3"):
+        prototype.load(path)
+
+
+def test_a_class_of_a_notebook_runs_and_is_named_in_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)  # as in a notebook's kernel
+
+    class _Cell(PythonReno):
+        def on_loss(self, loss: Any) -> None:
+            raise ZeroDivisionError("division by zero")
+
+    _Cell.__module__ = "__main__"
+    ac.congestion_control(name="of_a_cell")(_Cell)
+    ac.run(SCENARIO.format(limit="100bdp", loss=0.0, congestion="of_a_cell").replace("20s", "1s"), seeds=[1])
+    with pytest.raises(InputError, match="in on_loss: ZeroDivisionError: division by zero"):
+        ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="of_a_cell"), seeds=[1])
+
+
+def test_a_sweep_rejects_a_class_without_a_file() -> None:
+    text = SCENARIO.format(limit="1bdp", loss=0.0, congestion="reno")
+    with pytest.raises(InputError, match='"python_reno", a class of this process; expected .*--module FILE.py'):
+        ac.sweep(text + '[sweep]\n"flows[0].congestion" = ["reno", "python_reno"]\n')
 
 
 @pytest.mark.parametrize(

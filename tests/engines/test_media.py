@@ -249,6 +249,10 @@ def test_the_same_seed_gives_the_same_frames():
             "traffic[0].max_rate: found 200000 bit/s; expected at least start_rate (300000 bit/s)",
         ),
         ('start_rate = "100kbit"', "traffic[0].start_rate: found 100000 bit/s; expected at least min_rate"),
+        (
+            'max_rate = "10Gbit"\npacket = "100B"',
+            "traffic[0].max_rate: found 1e+10 bit/s, 297619 packets in each frame; expected at most 32768",
+        ),
         ("ecn = true", "traffic[0].ecn: found true; expected false: gcc does not react to marks"),
         ('frame_rate = "0.1/s"', "traffic[0].frame_rate: "),
         ("size_variation = 2", "traffic[0].size_variation: found 2; expected"),

@@ -54,6 +54,9 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 #: Methods that every algorithm has.
 REQUIRED = ("on_ack", "on_loss", "on_timeout")
 
+#: Characters of an exception's message that are shown, at most.
+MAX_MESSAGE = 200
+
 #: A source has fewer bytes.
 MAX_BYTES = 1 << 20
 
@@ -63,6 +66,9 @@ KINDS: Mapping[type, Literal["boolean", "integer", "number"]] = {bool: "boolean"
 Algorithm: TypeAlias = type[Any]
 A = TypeVar("A", bound=Algorithm)
 
+
+#: Exceptions that are mistakes of an algorithm: all but Ctrl-C.
+FAILURES = (Exception, SystemExit, GeneratorExit)
 
 #: The classes of this process, by name.
 _PROTOTYPES: dict[str, Algorithm] = {}
@@ -93,8 +99,8 @@ def congestion_control(
 
     The class is called with the initial window in segments, and with the keyword-only parameters of its `__init__`,
     whose defaults are bool, int or float. Windows are in segments, times in seconds. An object has the attributes
-    `cwnd` (1 or more) and `ssthresh` (infinite until the first loss), and may have `pacing_rate_bps`; they are read
-    after each call. A connection has a deep copy of the object.
+    `cwnd` (1 or more) and `ssthresh` (infinite until the first loss), and may have `pacing_rate_bps`; they are
+    read after each call. A connection has a deep copy of the object.
 
     Methods:
         on_ack(ack): each acknowledgement. `ack.may_grow` is true if RFC 5681 lets the window grow: the ACK is new, the
@@ -144,7 +150,11 @@ def _factory(algorithm: Algorithm, parameters: Mapping[str, Parameter]) -> Calla
         values = json.loads(given)
         if wrong := set(values) ^ set(parameters):
             raise TypeError(f"found {', '.join(sorted(values))}; expected {', '.join(parameters)}: {sorted(wrong)[0]}")
-        made = algorithm(initial_window, **{name: _typed(name, parameters[name], values[name]) for name in values})
+        typed = {name: _typed(name, parameters[name], values[name]) for name in values}
+        try:
+            made = algorithm(initial_window, **typed)
+        except FAILURES as error:
+            raise InputError(mistake(error, _source(algorithm))) from error
         if not hasattr(made, "undo"):
             made.undo = _Undo(made)
         return made
@@ -216,7 +226,7 @@ def load(path: Path) -> tuple[str, str]:
         spec.loader.exec_module(module)
     except InputError as error:
         raise InputError(f"{readable(path)}: {error}") from error
-    except Exception as error:
+    except FAILURES as error:
         raise InputError(mistake(error, str(path))) from error
     made = [name for name, one in _PROTOTYPES.items() if before.get(name) is not one]
     if len(made) != 1:
@@ -228,10 +238,10 @@ def load(path: Path) -> tuple[str, str]:
 @contextmanager
 def reported(used: Iterable[str]) -> Iterator[None]:
     """Turn what the code of one of these algorithms raises into an `InputError` with its file and line."""
-    sources = tuple(inspect.getsourcefile(_PROTOTYPES[name]) or name for name in used)
+    sources = tuple(_source(_PROTOTYPES[name]) for name in used)
     try:
         yield
-    except Exception as error:
+    except FAILURES as error:
         where = next((source for source in sources if _lines(error, source)), None)
         if where is None and not (sources and isinstance(error, ValueError | TypeError)):
             raise
@@ -241,11 +251,29 @@ def reported(used: Iterable[str]) -> Iterator[None]:
 def mistake(error: BaseException, source: str) -> str:
     """Return an exception as one line, with the last line of a source that it passed through."""
     lines = _lines(error, source)
-    text = " ".join(str(error).split()) or "no message"
+    text = _message(error)
     if isinstance(error, SyntaxError):
         return f"{readable(source)}:{error.lineno}: {error.msg}"
     where = f"{readable(source)}:{lines[-1].lineno}: in {lines[-1].name}: " if lines else f"{readable(source)}: "
     return f"{where}{type(error).__name__}: {text}"
+
+
+def _message(error: BaseException) -> str:
+    """The text of an exception, short and on one line."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # in its __str__
+        text = ""
+    return f"{text[:MAX_MESSAGE]}…" if len(text) > MAX_MESSAGE else text or "no message"
+
+
+def _source(algorithm: Algorithm) -> str:
+    """The file of a class; a notebook's cell if it was defined there."""
+    try:
+        return inspect.getsourcefile(algorithm) or algorithm.__name__
+    except (OSError, TypeError):
+        code = getattr(algorithm.on_ack, "__code__", None)
+        return code.co_filename if code else algorithm.__name__
 
 
 def _lines(error: BaseException, source: str) -> list[traceback.FrameSummary]:

@@ -1,8 +1,8 @@
 //! The receiver of a video: frames that are displayed, and reports to the sender.
 //!
 //! Reports as RFC 8888 has them: from the first packet not reported to the newest that has arrived, whether each has
-//! arrived, when, and with which ECN mark; one at each interval in which packets came. Their size is that of the RFC's
-//! format for one source. Deviations: a packet that comes after the report of a later one stays reported as lost, and
+//! arrived, when, and with which ECN mark; one at each interval in which packets came, and earlier when a report is full.
+//! Their size is that of the RFC's format for one source. Deviations: a packet that comes after the report of a later one stays reported as lost, and
 //! arrival times are exact, where the format rounds them to 1/1024 s.
 
 use std::collections::BTreeMap;
@@ -20,6 +20,9 @@ const HEADER_BYTES: u32 = 28;
 /// A report without its packets: RTCP header and sender, source, numbers, and time (RFC 8888 section 3.1).
 const REPORT_BYTES: u32 = 20;
 
+/// Packets of a report, at most: those whose entries fill a UDP datagram of 65,507 bytes.
+const MAX_REPORTED: u64 = (65_507 - REPORT_BYTES as u64) / 4 * 2;
+
 /// Incomplete frames that are kept, at most: two seconds of video at 30 frames a second.
 const MAX_PARTIAL_FRAMES: usize = 60;
 
@@ -27,6 +30,7 @@ const MAX_PARTIAL_FRAMES: usize = 60;
 #[derive(Debug)]
 struct PartialFrame {
     has_arrived: Vec<bool>,
+    missing: u32,
     bytes: u32,
 }
 
@@ -76,13 +80,15 @@ impl MediaReceiver {
             .entry(header.frame)
             .or_insert_with(|| PartialFrame {
                 has_arrived: vec![false; header.packets as usize],
+                missing: header.packets,
                 bytes: 0,
             });
         let place = &mut frame.has_arrived[header.index as usize];
         if !std::mem::replace(place, true) {
+            frame.missing -= 1;
             frame.bytes += header.payload_bytes;
         }
-        if frame.has_arrived.iter().all(|&has_arrived| has_arrived) {
+        if frame.missing == 0 {
             let bytes = frame.bytes;
             self.display(header, bytes, now);
         } else if self.partial_frames.len() > MAX_PARTIAL_FRAMES {
@@ -102,7 +108,7 @@ impl MediaReceiver {
 
     fn report(&mut self, now: Time) -> Option<Outgoing> {
         let (&last, _) = self.arrivals.last_key_value()?;
-        let first = self.first;
+        let first = self.first.max((last + 1).saturating_sub(MAX_REPORTED));
         let arrivals: Vec<_> = (first..=last)
             .map(|number| self.arrivals.get(&number).copied())
             .collect();
@@ -155,6 +161,9 @@ impl Endpoint for MediaReceiver {
         if self.next_report.is_never() {
             let due = self.last_report.unwrap_or(now) + self.interval;
             self.next_report = due.max(now);
+        }
+        if number - self.first + 1 >= MAX_REPORTED {
+            self.next_report = now;
         }
     }
 

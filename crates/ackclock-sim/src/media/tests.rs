@@ -179,6 +179,23 @@ fn reports_have_arrivals_losses_and_marks_and_are_sent_at_the_interval() {
     assert_eq!(receiver.wake(), ms(900));
 }
 
+/// A UDP datagram of 65,507 bytes has room for 20 bytes and, in words of two, 32,742 packets.
+#[test]
+fn a_full_report_does_not_wait_for_its_interval_and_fits_a_datagram() {
+    let mut receiver = MediaReceiver::new(&even());
+    let mut packet = sender(&even()).poll(Time::ZERO).expect("a packet");
+    deliver(&mut receiver, &packet, ms(40), Ecn::NotEct);
+    packet.sequence = 32_740;
+    deliver(&mut receiver, &packet, ms(50), Ecn::NotEct);
+    assert_eq!(receiver.wake(), ms(140));
+    packet.sequence = 40_000;
+    deliver(&mut receiver, &packet, ms(60), Ecn::NotEct);
+    assert_eq!(receiver.wake(), ms(60));
+    let (bytes, report) = report_of(receiver.poll(ms(60)));
+    assert_eq!((report.first, report.arrivals.len()), (7_259, 32_742));
+    assert_eq!(bytes, 28 + 65_504);
+}
+
 /// The report of 140 ms reaches the sender at 190 ms: the packet of 40 ms was sent at 0 and waited 100 ms: 90 ms.
 #[test]
 fn the_rtt_is_without_the_time_that_the_report_waited() {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ackclock import _core, engines
+from ackclock import _core, algorithms, engines
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import phase_effects
@@ -184,10 +184,20 @@ def checked_plan(engine: Engine, order: SweepSpec, point: Point) -> Plan:
     if reasons := engines.unsupported(engine, point.plan):
         raise UnsupportedError(reasons)
     engines.check_inputs(engine, point.plan)
+    _check_prototypes(order, point.plan)
     if not order.perturbed:
         return point.plan
     phase_effects.check(replace(point.plan, seeds=_seeds_of(engine, order, point)), order.engine)
     return phase_effects.perturbed(point.plan)
+
+
+def _check_prototypes(order: SweepSpec, plan: Plan) -> None:
+    """Raise `InputError` for an algorithm in Python that the processes of the sweep cannot load from a file."""
+    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    brought = {order.module["name"]} if order.module else set()
+    if missing := sorted(kinds.intersection(algorithms.in_python()) - brought):
+        found = f"found congestion = {shown(missing[0])}, a class of this process"
+        raise InputError(f"{order.name}: {found}; expected a class in a file, and `ackclock sweep --module FILE.py`")
 
 
 def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:

@@ -18,6 +18,10 @@ from ackclock.scenario.traffic.datagrams import Datagrams
 #: Bytes of an RTP header without extensions (RFC 3550 section 5.1).
 RTP_HEADER_BYTES = 12
 
+#: Packets of a frame of mean size, at most: half of RTP's sequence numbers, which separate late packets from new ones
+#: (RFC 3550 appendix A.1).
+MAX_FRAME_PACKETS = 1 << 15
+
 Frames: TypeAlias = Annotated[float, Quantity(units.count_rate_hz, "1/s", "1000/s")]
 
 
@@ -53,6 +57,10 @@ class Media(Datagrams):
             for key, value, low_key, low in rising
             if value < low
         ]
+        packets = self.max_rate / (8 * self.frame_rate * (self.packet + self.header_bytes))
+        if packets > MAX_FRAME_PACKETS:
+            found = f"{self.max_rate:g} bit/s, {packets:.0f} packets in each frame"
+            mistakes.append(fault_at(("max_rate",), 0, f"at most {MAX_FRAME_PACKETS} packets in each frame", found))
         if self.ecn and not self._spec.ecn:
             mistakes.append(fault_at(("ecn",), True, f"false: {self._spec.name} does not react to marks"))
         if mistakes:
