@@ -131,8 +131,9 @@ def on_timeout(self, now_s, in_flight):
     ("after_loss", "message"),
     [
         ("1 / 0", r"mine\.py:13: in on_loss: ZeroDivisionError: division by zero"),
-        ("0", r"mine\.py: ValueError: cwnd after on_loss: found 0; expected 1 segment or more"),
-        ("float('nan')", r"mine\.py: ValueError: cwnd after on_loss: found NaN; expected 1 segment or more"),
+        ("0", r"mine\.py: ValueError: cwnd after on_loss: found 0.0; expected 1 to 10,000,000 segments"),
+        ("1e300", r"cwnd after on_loss: found 1e300; expected 1 to 10,000,000 segments"),
+        ("float('nan')", r"mine\.py: ValueError: cwnd after on_loss: found NaN; expected 1 to 10,000,000 segments"),
         ("'ten'", r"mine\.py: TypeError: cwnd after on_loss: found 'ten'; expected a number"),
         ("exit(3)", r"mine\.py:13: in on_loss: SystemExit: 3"),
         ("int('y' * 1000)", r"mine\.py:13: in on_loss: ValueError: .{201}$"),

@@ -79,10 +79,10 @@ def test_the_contract(folder: Path) -> None:
     done = _call(folder, *command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("ok: ") == 3
-    (folder / "kept.py").write_text(ALGORITHM.replace("self.cwnd = max(2, self.cwnd * self.kept)", "self.cwnd = 1e9"))
+    (folder / "kept.py").write_text(ALGORITHM.replace("self.cwnd = max(2, self.cwnd * self.kept)", "self.cwnd = 1e6"))
     done = _call(folder, *command)
     assert done.returncode == 2
-    assert "cwnd 1000000000" in done.stdout
+    assert "cwnd 1000000" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ pub struct Loss {
     marked: bool,
 }
 
+/// The largest window: a sender without another limit would fill any window at once.
+const MAX_CWND: f64 = 1e7;
+
 /// The methods that each object has.
 const REQUIRED: &[&str] = &["on_ack", "on_loss", "on_timeout"];
 
@@ -115,8 +118,8 @@ impl Shown {
             Some(_) => Some(number(object, "pacing_rate_bps", after)?),
             None => None,
         };
-        if !(cwnd.is_finite() && cwnd >= 1.0) {
-            return Err(wrong("cwnd", after, cwnd, "1 segment or more"));
+        if !(1.0..=MAX_CWND).contains(&cwnd) {
+            return Err(wrong("cwnd", after, cwnd, "1 to 10,000,000 segments"));
         }
         if ssthresh.is_nan() || ssthresh < 1.0 {
             return Err(wrong("ssthresh", after, ssthresh, "1 segment or more"));
@@ -151,7 +154,7 @@ fn number(object: &Bound<'_, PyAny>, name: &str, after: &str) -> PyResult<f64> {
 
 fn wrong(name: &str, after: &str, found: f64, expected: &str) -> PyErr {
     PyValueError::new_err(format!(
-        "{name} after {after}: found {found}; expected {expected}"
+        "{name} after {after}: found {found:?}; expected {expected}"
     ))
 }
 

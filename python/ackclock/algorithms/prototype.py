@@ -99,7 +99,7 @@ def congestion_control(
 
     The class is called with the initial window in segments, and with the keyword-only parameters of its `__init__`,
     whose defaults are bool, int or float. Windows are in segments, times in seconds. An object has the attributes
-    `cwnd` (1 or more) and `ssthresh` (infinite until the first loss), and may have `pacing_rate_bps`; they are
+    `cwnd` (1 to 10,000,000) and `ssthresh` (infinite until the first loss), and may have `pacing_rate_bps`; they are
     read after each call. A connection has a deep copy of the object.
 
     Methods:
