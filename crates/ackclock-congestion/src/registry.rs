@@ -39,9 +39,10 @@ mod tests {
 
     #[test]
     fn a_registered_controller_is_made_by_its_name() {
-        let factory: Factory = Arc::new(|_, window| reno::make(&json!({}), window + 1.0));
+        let factory: Factory = Arc::new(|given, window| reno::make(given, window + 1.0));
         register("registry_test", factory).unwrap();
-        let made = make("registry_test", &json!({}), 10).unwrap();
+        let parameters = json!({ "slow_start": "standard" });
+        let made = make("registry_test", &parameters, 10).unwrap();
         assert!((made.cwnd() - 11.0).abs() < f64::EPSILON);
     }
 
