@@ -88,7 +88,7 @@ class TestAFile:
     @pytest.mark.parametrize(
         ("name", "text", "what"),
         [
-            ("mine.rs", "", "expected a file that ends in .c or .bpf.c"),
+            ("mine.rs", "", "expected a file that ends in .c, .bpf.c or .py"),
             ("gone.c", None, "found no such file"),
             ("a b.c", "", 'found the name "a b"'),
             ("mine.c", 'struct tcp_congestion_ops x = { .name = "of more than 15 letters" };', "found the name"),
@@ -336,4 +336,4 @@ def test_a_program_of_the_live_kernel_has_one_set_of_parameters(folder, monkeypa
     options = run_jobs.Options("linux", kernel="live", module=Path("mine.bpf.c"))
     plan = run_jobs.load_scenario(Path("mine.toml"), options).plan()
     with pytest.raises(InputError, match="found points that give it different parameters; expected one set"):
-        run_jobs.check_module([plan, plan], Path("mine.bpf.c"))
+        run_jobs.check_module([(plan, "linux"), (plan, "linux")], Path("mine.bpf.c"))
