@@ -47,6 +47,8 @@ WRONG = [
     ("ac.reproduce(3)", TYPE, "name: found 3; expected a name as a text"),
     ("ac.reproduce('B5.4', jobs=0)", INPUT, JOBS.format("0")),
     ("ac.report('a', 'b')", TYPE, "results: found"),
+    ("ac.congestion_control(3)", TYPE, "algorithm: found 3; expected a class"),
+    ("ac.congestion_control(dict)", INPUT, "dict: found no method on_ack; expected on_ack, on_loss, on_timeout"),
     # run
     ("ac.run('t.toml')", SCENARIO, "t.toml: found no such file; expected a scenario file"),
     ("ac.run(None)", TYPE, A_PLAN.format("None")),

@@ -128,6 +128,8 @@ def congestion_control(
     """
 
     def register(algorithm: A) -> A:
+        if not isinstance(algorithm, type):
+            raise TypeError(f"algorithm: found {shown(algorithm)}; expected a class")
         called = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", algorithm.__name__).lower()
         spec = _spec(algorithm, called, ecn)
         _core.register_congestion(called, _factory(algorithm, spec.parameters), paced, own_recovery)
