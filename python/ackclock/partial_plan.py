@@ -6,6 +6,7 @@ a link, or nothing. Unknown parts are None or empty, and a view that requires on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,13 +152,16 @@ class PartialPlan:
         """Numbers of the links that the metrics look at."""
         return [number for number, link in enumerate(self.links) if link.bottleneck]
 
-    def capacity_bps(self, number: int) -> float | None:
+    def capacity_bps(self, number: int, measured_bps: float = math.nan) -> float | None:
         """Return what a link can carry: its rate, or the rate of its token buckets if that is less.
 
-        Where changes set the rate it is the mean over the measured part; with a trace, the mean of the trace.
+        Where changes set the rate it is the mean over the measured part. With a trace, and where the plan has no rate,
+        it is `measured_bps`, which an engine has computed for that part; without it, the mean of the trace.
         """
         link = self.links[number] if number < len(self.links) else PartialLink()
         rate_bps = self._mean_rate_bps(number, link.rate_bps)
+        if (link.trace is not None or rate_bps is None) and not math.isnan(measured_bps):
+            rate_bps = measured_bps
         if link.queue is None or link.queue.discipline != "tbf":
             return rate_bps
         buckets = 1

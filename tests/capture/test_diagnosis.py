@@ -170,7 +170,7 @@ def test_a_zero_window_without_round_trips_is_the_receivers():
     assert diagnose(reported(zero_window=brief, **without)).verdict is Cause.UNDECIDED
 
 
-def test_an_unanswered_request_suggests_a_capture_at_the_other_end():
+def test_a_request_without_a_response_suggests_a_capture_at_the_other_end():
     asked = reported(sender="client", goodput_bps=None, bytes=68)
     (finding,) = diagnose(asked).findings
     assert finding.sentence == "The client's 68 bytes were acknowledged, and no data of the server came."

@@ -186,7 +186,7 @@ def test_a_trace_without_rates_has_the_scenario_s(tmp_path):
 
 
 @pytest.mark.parametrize(("key", "what"), [('delay = "1ms"', "no delay"), ("loss = { every = 9 }", "none")])
-def test_what_follows_a_trace_does_not_change_besides(tmp_path, key, what):
+def test_a_traced_link_accepts_no_change_of_the_traced_value(tmp_path, key, what):
     text = f'{TEXT}[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{key}\n'
     assert f"expected {what}: this link's follows a trace" in problem(written(tmp_path, LEO, text))
 

@@ -122,20 +122,20 @@ def no_data(analysis: Mapping[str, Any]) -> Finding:
     if not analysis["connections"]:
         then = "Check the capture filter: only TCP can be diagnosed."
         return Finding(Cause.UNDECIDED, "The capture contains no TCP connection.", evidence, next=then)
-    if unanswered := next((flow for flow in analysis["flows"] if _is_unanswered(flow)), None):
-        return _unanswered(unanswered)
+    if silent := next((flow for flow in analysis["flows"] if _has_no_response(flow)), None):
+        return _no_response(silent)
     sentence = "No data was captured together with its acknowledgements."
     return Finding(
         Cause.UNDECIDED, sentence, evidence, next="Capture both directions, from before the connection opens."
     )
 
 
-def _is_unanswered(flow: Mapping[str, Any]) -> bool:
+def _has_no_response(flow: Mapping[str, Any]) -> bool:
     """Return True if the capture has the connection from its handshake on, both ways, and data of one end only."""
     return bool(flow["established"] and flow["bytes"] and flow["rtt_min_s"] is not None and not flow["reverse_bytes"])
 
 
-def _unanswered(flow: Mapping[str, Any]) -> Finding:
+def _no_response(flow: Mapping[str, Any]) -> Finding:
     """Return the finding that data of one end was acknowledged, and no data of the other was captured."""
     other = "server" if flow["sender"] == "client" else "client"
     data = numbers.value(flow["bytes"], "bytes")

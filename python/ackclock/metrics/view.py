@@ -392,20 +392,9 @@ class RunView:
         return [number for number, full in zip(numbers, is_full, strict=True) if full]
 
     def capacities_bps(self, links: Rows) -> Array:
-        """Return what links can carry in the measured part: their rates, or less behind a token bucket.
-
-        Of a link with a trace the engine has computed the mean rate of that part.
-        """
-        planned = [self._capacity_bps(int(number)) for number in links["link"]]
-        known = np.array([np.nan if rate is None else rate for rate in planned], np.float64)
-        return np.where(np.isnan(known), links["rate_bps"], known)
-
-    def _capacity_bps(self, number: int) -> float | None:
-        """Return what a link can carry by the plan; None for a link with a trace and without a token bucket."""
-        link = self.plan.links[number] if number < len(self.plan.links) else None
-        follows_trace = link is not None and link.trace is not None
-        is_shaped = link is not None and link.queue is not None and link.queue.discipline == "tbf"
-        return None if follows_trace and not is_shaped else self.plan.capacity_bps(number)
+        """Return what links can carry in the measured part: their rates, or less behind a token bucket."""
+        pairs = zip(links["link"], links["rate_bps"], strict=True)
+        return np.array([self.plan.capacity_bps(int(link), float(rate_bps)) for link, rate_bps in pairs], np.float64)
 
     def at_bottleneck(self, table: str) -> Rows:
         """Return `links`, or `queue_samples` of the measured part, of the links that limited flows."""
