@@ -173,7 +173,7 @@ def test_a_zero_window_without_round_trips_is_the_receivers():
 def test_a_request_without_a_response_suggests_a_capture_at_the_other_end():
     asked = reported(sender="client", goodput_bps=None, bytes=68)
     (finding,) = diagnose(asked).findings
-    assert finding.sentence == "The client's 68 bytes were acknowledged, and no data of the server came."
+    assert finding.sentence == "68 bytes from the client were acknowledged, but no data from the server was captured."
     assert finding.next.startswith("Capture at the server:")
     (other,) = diagnose(reported(sender="client", goodput_bps=None, bytes=68, reverse_bytes=10)).findings
     assert other.next.startswith("Capture both directions")

@@ -136,13 +136,13 @@ def _has_no_response(flow: Mapping[str, Any]) -> bool:
 
 
 def _no_response(flow: Mapping[str, Any]) -> Finding:
-    """Return the finding that data of one end was acknowledged, and no data of the other was captured."""
+    """Return the finding that data from one end was acknowledged, but none from the other was captured."""
     other = "server" if flow["sender"] == "client" else "client"
     data = numbers.value(flow["bytes"], "bytes")
-    sentence = f"The {flow['sender']}'s {data} were acknowledged, and no data of the {other} came."
+    sentence = f"{data} from the {flow['sender']} were acknowledged, but no data from the {other} was captured."
     then = (
-        f"Capture at the {other}: it shows whether its application answered, and whether what it sent was lost on the "
-        "way here, as segments are that are too large for the path (MTU)."
+        f"Capture at the {other}: that shows whether its application responded, and whether its segments were lost on "
+        "the path, as segments larger than the path MTU are."
     )
     return Finding(Cause.UNDECIDED, sentence, {"bytes": flow["bytes"]}, next=then)
 
