@@ -12,6 +12,7 @@ use ackclock_core::{Rate, Time};
 
 use super::{
     Ack, Controller, CubicState, EcnFeedback, Loss, Opening, PriorWindow, RecoveryPolicy, Restart,
+    Variables,
 };
 
 /// The acknowledged segments that the first slow start counts: at most `limit` of an ACK's, and one in `divisor`.
@@ -204,6 +205,10 @@ impl<C: Controller + Clone + 'static, D: Detector> Controller for Detecting<C, D
 
     fn cubic_state(&self, now: Time) -> Option<CubicState> {
         self.controller.cubic_state(now)
+    }
+
+    fn variables(&self) -> Option<Variables> {
+        self.controller.variables()
     }
 
     fn min_tso_segs(&self) -> u32 {
