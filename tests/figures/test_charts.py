@@ -111,7 +111,7 @@ def test_quantities_of_one_kind(values, expected):
 
 def test_what_cannot_be_drawn_is_reported():
     alone = sweep_of()
-    with pytest.raises(ac.InputError, match="nothing swept"):
+    with pytest.raises(ac.InputError, match="found one point, without a swept key"):
         sweep_figures.charts([Sweep(None, alone.manifest, (), alone.table)])
 
 

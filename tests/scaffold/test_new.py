@@ -58,7 +58,8 @@ def new(family, *words):
 
 
 def files(folder):
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(folder)): path.read_text() for path in paths}
 
 
 def rejected(family, *words):

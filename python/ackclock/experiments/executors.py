@@ -110,7 +110,8 @@ def local(jobs: int, interrupted: Callable[[], bool]) -> Iterator[LocalExecutor]
             else:
                 stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            del executor._pool  # whoever still holds the executor does not hold the semaphores
+            # Whoever still holds the executor, or this frame by an exception, does not hold the semaphores.
+            del executor._pool, pool, stop
 
 
 def _start_process(stop: Event) -> None:
