@@ -94,15 +94,6 @@ def test_version():
     assert re.fullmatch(r"ackclock \d+\.\d+\.\d+\n", result.stdout)
 
 
-def test_help_is_quick():
-    def seconds() -> float:
-        began = time.process_time() + os.times().children_user + os.times().children_system
-        subprocess.run([sys.executable, "-m", "ackclock", "--help"], capture_output=True, check=True)
-        return time.process_time() + os.times().children_user + os.times().children_system - began
-
-    assert min(seconds() for _ in range(3)) < 0.5
-
-
 def test_run_prints_a_summary_and_writes_the_result(here):
     result = call("run", "small.toml")
     assert result.exit_code == 0, result.output

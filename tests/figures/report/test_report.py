@@ -1,7 +1,6 @@
 import base64
 import json
 import re
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -238,11 +237,9 @@ def test_a_long_manifest_is_cut(demo: Dataset) -> None:
     assert "4,988 more in manifest.json" in page
 
 
-def test_it_is_small_and_quick(demo: Dataset) -> None:
+def test_it_is_small(demo: Dataset) -> None:
     long = synthetic.sawtooth(flow_count=10, seeds=5, duration_s=60)
-    start = time.perf_counter()
     page = report.render([long])
-    assert time.perf_counter() - start < 2.0
     assert len(page.encode()) < 4e6
     crowd = synthetic.sawtooth(flow_count=300, seeds=1, duration_s=20, warmup_s=5, step_s=0.05)
     assert len(report.render([long, demo, crowd, long]).encode()) < 6e6
