@@ -57,7 +57,9 @@ def run(notebook: Mapping[str, Any]) -> dict[str, Any]:
     nbclient: Any = import_module("nbclient")
     fresh = nbformat.reads(json.dumps(notebook), as_version=4)
     with tempfile.TemporaryDirectory() as scratch:
-        client = nbclient.NotebookClient(fresh, timeout=LONGEST_S, resources={"metadata": {"path": scratch}})
+        resources = {"metadata": {"path": scratch}}
+        # What a cell prints is one output, however slowly it was printed.
+        client = nbclient.NotebookClient(fresh, timeout=LONGEST_S, resources=resources, coalesce_streams=True)
         client.execute()
     found: dict[str, Any] = json.loads(nbformat.writes(fresh))
     for cell in found["cells"]:
