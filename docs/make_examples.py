@@ -33,7 +33,6 @@ import contextlib
 import io
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -99,7 +98,6 @@ class Page:
         self._tools = tools
         self._names: dict[str, Any] = {}
         self._printed: str | None = None
-        self._cpu_s: list[float] = []
         #: Sentences' expressions that are not true of what was printed.
         self.untrue: list[str] = []
 
@@ -124,11 +122,9 @@ class Page:
     def names_of_claims(self, above: str) -> dict[str, Any]:
         """Return the names of a claim: those of `claims.names_of`, of the page above it, and the results that were run.
 
-        `cpu_s` is the CPU time of each command so far, `run(SCENARIO)` a dataset by the packet engine, and
-        `mean(DATASET, METRIC)` the mean over its runs.
+        `run(SCENARIO)` is a dataset by the packet engine, and `mean(DATASET, METRIC)` the mean over its runs.
         """
         return names_of(above) | {
-            "cpu_s": self._cpu_s,
             "run": ac.run,
             "mean": lambda data, metric: data.metrics()["summary"][metric]["mean"],
         }
@@ -171,7 +167,7 @@ class Page:
 
     def _shell(self, command: str) -> str:
         path = f"{self._tools}{os.pathsep}{os.environ['PATH']}"
-        builds, before_s = command.startswith(BUILDERS), _children_s()
+        builds = command.startswith(BUILDERS)
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self._folder,
@@ -181,7 +177,6 @@ class Page:
             text=True,
             check=builds,
         )
-        self._cpu_s.append(_children_s() - before_s)
         return "\n".join(line.rstrip() for line in done.stdout.strip("\n").split("\n"))
 
 
@@ -222,12 +217,6 @@ class Walk(Page):
                 lines.insert(place, line)
             place += 1
         path.write_text("\n".join(lines), encoding="utf-8")
-
-
-def _children_s() -> float:
-    """The CPU time of all commands so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _copy_checkout(folder: Path) -> None:

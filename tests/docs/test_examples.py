@@ -36,8 +36,8 @@ number 1 of 1,000
 number 7 of 1,000
 ```
 
-Two numbers, quickly. <!-- so: numbers(r"number (\\d)") == [1, 2] and numbers(r"of ([\\d,]+)")[0] == 1000
-and max(cpu_s) < 5 -->
+Two numbers of a thousand. <!-- so: numbers(r"number (\\d)") == [1, 2]
+and numbers(r"of ([\\d,]+)")[0] == 1000 -->
 """
 
 
