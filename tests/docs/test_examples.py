@@ -63,7 +63,7 @@ def test_the_list_has_each_sentence_with_its_expression():
     assert [sentence for sentence, _ in found] == [
         "There are three halves.",
         "They are {said}.",
-        "Two numbers, quickly.",
+        "Two numbers of a thousand.",
     ]
     assert found[1][1] == "halves {compared} 2"
 
