@@ -346,7 +346,8 @@ def _size(data: JsonObject) -> float | None:
 
 def _kind(data: JsonObject) -> str:
     """Return the packet number space of a packet's type."""
-    kind = (fields.word(fields.table(data, "header"), "packet_type") or fields.word(data, "packet_type")).lower()
+    header = fields.table(data, "header")
+    kind = (fields.word(header, "packet_type") or fields.word(data, "packet_type", "type")).lower()
     return kind if kind in ("initial", "handshake") else "application_data"
 
 
