@@ -30,6 +30,7 @@ MUTATIONS = {
     "reduction-per-loss": {"second-reduction"},
     "ecn-ignored": {"ecn", "recovery-growth"},
     "pacing-gain": {"pacing"},
+    "window-ignored": {"in-flight"},
     "large-initial-window": {"initial-window"},
     "slow-start-triples": {"slow-start"},
     "collapse-at-loss": {"reduction", "second-reduction", "minimum-window"},
@@ -211,7 +212,8 @@ class Sender:
         self.send(now)
 
     def send(self, now: float) -> None:
-        while MSS * (len(self.flight) + 1) <= self.controller.cwnd and self.has_data(now):
+        allowed = self.controller.cwnd * (1.5 if self.controller.mutation == "window-ignored" else 1.0)
+        while MSS * (len(self.flight) + 1) <= allowed and self.has_data(now):
             self.transmit(now, probe=False)
 
     def transmit(self, now: float, *, probe: bool) -> None:

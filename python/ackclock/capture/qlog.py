@@ -96,7 +96,7 @@ def _sentence(flows: Sequence[JsonObject]) -> str:
     lost = sum(flow["segments_lost"] for flow in flows)
     probes = sum(flow["internals"]["probe_timeouts"] for flow in flows)
     parts = [
-        f"{repr_format.counted(len(flows), 'connection')} of QUIC with {data}",
+        f"{repr_format.counted(len(flows), 'connection')} with {data}",
         f"{repr_format.counted(lost, 'packet')} declared lost",
         *([f"{repr_format.counted(probes, 'probe timeout')}"] if probes else []),
     ]

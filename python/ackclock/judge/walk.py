@@ -86,8 +86,10 @@ class Walk:
     datagram_bytes: float = DATAGRAM_BYTES
     is_unknown: bool = False
     base: float = 0.0
+    is_filled: bool = True
     recovery_start_s: float = -1.0
     in_recovery: bool = False
+    reported_in_recovery: bool = False
     recovery_top: float = 0.0
     deviated_in_recovery: bool = False
     srtt_s: float | None = None
@@ -125,6 +127,7 @@ class Walk:
         late = is_reduced and _is_last(windows[-1], facts)
         after = self.bounds.interval
         reach = after if is_reduced and not late else (min(before[0], after[0]), max(before[1], after[1]))
+        self._compare_in_flight(windows[-1], facts)
         self._compare(windows[-1], reach)
 
     def _start(self, windows: Sequence[Metrics]) -> None:
@@ -176,8 +179,9 @@ class Walk:
             self.flights.popleft()
 
     def _usage(self, fact: Acked, counted: Sequence[Packet]) -> Usage:
-        """Return whether the window was used, from what is in flight now and was during the last round trip."""
+        """Return whether the window is used, from what is in flight; note if it was full in the last round trip."""
         window = self.found or 0.0
+        self.is_filled = True
         prior = max(fact.prior_in_flight_bytes, self.reported_in_flight or 0.0)
         is_handshake = not any(packet.space.startswith("application_data") for packet in counted)
         if is_handshake or self.srtt_s is None:
@@ -186,6 +190,7 @@ class Walk:
             return Usage.USED
         recent = [bytes_ for time_s, bytes_ in self.flights if time_s >= fact.time_s - 1.5 * self.srtt_s]
         peak = max([prior, *recent])
+        self.is_filled = peak >= window - rules.UNUSED_DATAGRAMS * self.datagram_bytes
         return Usage.UNUSED if peak < rules.UNUSED_SHARE * window else Usage.DOUBTFUL
 
     def _acked(self, fact: Acked) -> bool:
@@ -193,9 +198,7 @@ class Walk:
         bounds = self._bounds
         new = [packet for packet in fact.packets if packet.time_s > self.recovery_start_s]
         if new and self.in_recovery:
-            self.in_recovery = False
-            if self.deviated_in_recovery and self.found:
-                self._doubt(self.found)
+            self._end_recovery()
         counted = [packet for packet in new if packet.in_flight]
         if counted:
             usage = self._usage(fact, counted)
@@ -209,8 +212,21 @@ class Walk:
             return self._congestion(fact.time_s, fact.packets[-1], "ecn")
         return False
 
+    def _end_recovery(self) -> None:
+        """Go on from the window in the log if it agrees.
+
+        Implementations take β of the window or of what was in flight (RFC 9438 section 4.6); the curve begins there.
+        """
+        bounds, window = self._bounds, self.found or 0.0
+        self.in_recovery = False
+        low, high = bounds.interval
+        if self.deviated_in_recovery:
+            self._doubt(window)
+        elif self.reported_in_recovery and low - self._tolerance(low) <= window <= high + self._tolerance(high):
+            bounds.resume(window)
+
     def _account(self, usage: Usage, count_bytes: float) -> None:
-        stops_clock = self.reference.has_clock and usage is not Usage.USED and not self._bounds.in_first_slow_start
+        stops_clock = self.reference.has_clock and not self.is_filled and not self._bounds.in_first_slow_start
         if stops_clock and not self.is_unknown:
             self.is_unknown, self.base = True, self.found or 0.0
         if self.is_unknown and (self.since.other_usage if usage is Usage.UNUSED else self.since.unused):
@@ -234,7 +250,8 @@ class Walk:
             return False
         self.recovery_top = max(self.found or 0.0, self._bounds.interval[1])
         self._bounds.lose(time_s, self.found or self.datagram_bytes, marked=rule == "ecn")
-        self.recovery_start_s, self.in_recovery, self.deviated_in_recovery = time_s, True, False
+        self.recovery_start_s, self.in_recovery = time_s, True
+        self.deviated_in_recovery = self.reported_in_recovery = False
         self.is_unknown = False
         self.since = Since(reduction=rule)
         return True
@@ -285,7 +302,7 @@ class Walk:
             self._compare_following(report, window, last, reach)
 
     def _compare_in_recovery(self, report: Metrics, window: float) -> None:
-        top = self.recovery_top
+        top, self.reported_in_recovery = self.recovery_top, True
         if window <= top + self._tolerance(top):
             self.undecided += 1
             self.recovery_top = min(top, window)
@@ -373,6 +390,15 @@ class Walk:
 
     def _is_growing_slowly(self) -> bool:
         return (self.found or 0.0) >= 0.8 * self._bounds.interval[0]
+
+    def _compare_in_flight(self, report: Metrics, facts: Sequence[Fact]) -> None:
+        """Compare what is in flight with the window where packets are sent that are no probes."""
+        window, in_flight = max(report.cwnd_bytes or 0.0, self.found or 0.0), report.in_flight_bytes
+        sends = any(isinstance(fact, Sent) and fact.packet.in_flight and not fact.is_probe for fact in facts)
+        if in_flight is None or not sends or self.in_recovery or self.since.probe_timeout:
+            return
+        if in_flight > window + self._tolerance(window):
+            self._deviate(report.time_s, "in-flight", (0.0, window), in_flight)
 
     def _compare_pacing(self, report: Metrics, window: float) -> None:
         if not report.pacing_bps or not self.srtt_s or self.pacing_deviated:
