@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-import ackclock
 from ackclock import judge, qlog
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
@@ -152,4 +151,20 @@ def test_command_writes_by_the_name_of_the_file(data, tmp_path):
         )
         assert done.exit_code == 0, done.output
         assert (tmp_path / name).read_text()[0] == begins
-    assert ackclock is not None
+
+
+def test_flows_without_segments_are_left_out(tmp_path):
+    from ackclock.cli import program
+
+    udp = '\n[[traffic]]\nkind = "udp"\npacket = "1000B"\nrate = "50/s"\n'
+    scenario = SCENARIO.replace("PCAP", "false").replace("\n[record]", f"{udp}[record]")
+    (tmp_path / "mixed.toml").write_text(scenario)
+    out = tmp_path / "result"
+    arguments = ["run", str(tmp_path / "mixed.toml"), "--no-report", "--out", str(out), "--seed", "1"]
+    done = CliRunner().invoke(program.application, arguments)
+    assert done.exit_code == 0, done.output
+    mixed = Dataset.read(out)
+    assert mixed.flows.height == 3
+    assert len(json.loads("".join(exported.write(mixed, sequential=False)))["traces"]) == 2
+    with pytest.raises(InputError, match="without a segment size"):
+        exported.write(mixed, flows=[2])

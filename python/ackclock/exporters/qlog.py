@@ -74,26 +74,30 @@ def write(
         schema: one of `SCHEMAS`.
         sequential: JSON-SEQ instead of JSON.
         run: the run.
-        flows: only these flows.
+        flows: only these flows; by default all whose windows can be written in bytes.
 
     Raises:
         InputError: an unknown schema, run or flow, or a flow whose segments have no known size.
     """
     if schema not in SCHEMAS:
         raise InputError(f"--schema: found {schema!r}; expected one of {', '.join(SCHEMAS)}")
-    traces = [_trace(data, run, flow) for flow in _chosen(data, run, flows)]
+    traces = [_trace(data, run, flow, mss_bytes) for flow, mss_bytes in _chosen(data, run, flows)]
     title = data.plan.name or "ackclock"
     named = ((trace, _renamed(trace.events, schema)) for trace in traces)
     return _sequence(title, schema, list(named)) if sequential else _object(title, schema, named)
 
 
-def _chosen(data: Dataset, run: int, flows: Sequence[int]) -> list[int]:
+def _chosen(data: Dataset, run: int, flows: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the flows with the segment size of each."""
     present = data.scan("flows").filter(pl.col("run") == run).select("flow").collect()["flow"].sort().to_list()
     if not present:
         raise InputError(f"--run: found {run}; expected a run that has flows")
     if unknown := set(flows) - set(present):
         raise InputError(f"--flow: found {min(unknown)}; expected one from {present[0]} to {present[-1]}")
-    return sorted(flows) if flows else present
+    sized = [(flow, size) for flow in sorted(set(flows) or present) if (size := _mss_bytes(data, run, flow))]
+    if not sized or len(sized) < len(set(flows)):
+        raise InputError(f"{data.plan.name or 'the result'}: found flows without a segment size; expected flows of TCP")
+    return sized
 
 
 def _renamed(events: Iterable[Event], schema: str) -> Iterator[Event]:
@@ -167,9 +171,8 @@ def _object(title: str, schema: str, traces: Iterable[tuple[Trace, Iterator[Even
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
-def _trace(data: Dataset, run: int, flow: int) -> Trace:
+def _trace(data: Dataset, run: int, flow: int, mss_bytes: int) -> Trace:
     row = _rows(data, "flows", run, flow).row(0, named=True)
-    mss_bytes = _mss_bytes(data, run, flow, row["group"])
     sent = _rows(data, "transmissions", run, flow)
     events = [
         (0.0, "recovery:parameters_set", _parameters(data, row["group"], mss_bytes)),
@@ -187,16 +190,14 @@ def _rows(data: Dataset, table: str, run: int, flow: int) -> pl.DataFrame:
     return data.scan(table).filter((pl.col("run") == run) & (pl.col("flow") == flow)).collect()
 
 
-def _mss_bytes(data: Dataset, run: int, flow: int, group: int) -> int:
-    """Return the segment size: the plan's, or that of a capture."""
-    groups = data.plan.groups
+def _mss_bytes(data: Dataset, run: int, flow: int) -> int | None:
+    """Return the segment size of a flow: the plan's, or that of a capture; None for one without segments."""
+    groups, group = data.plan.groups, int(_rows(data, "flows", run, flow)["group"][0])
     tcp = groups[group].tcp if group < len(groups) else None
     if tcp is not None and tcp.mss_bytes:
         return tcp.mss_bytes
     captured = _rows(data, "captured", run, flow)
-    if captured.height and (mss_bytes := captured["mss"][0]):
-        return int(mss_bytes)
-    raise InputError(f"flow {flow}: found no segment size; expected a flow of TCP whose windows can be told in bytes")
+    return int(captured["mss"][0]) if captured.height and captured["mss"][0] else None
 
 
 def _parameters(data: Dataset, group: int, mss_bytes: int) -> dict[str, Any]:
