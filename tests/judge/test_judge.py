@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -114,3 +115,19 @@ def _run(*arguments: str):
     from ackclock.cli import program
 
     return CliRunner().invoke(program.application, ["judge", *arguments])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_in_whole_milliseconds_are_enough(kind):
+    """An acknowledgement and the window of the one before then have the same time."""
+    text = re.sub(r'"time": (\d+)\.\d+', r'"time": \1', model.log(kind))
+    (connection,) = qlog.connections(qlog.parse(Path("model.sqlog"), text))
+    result = judge.judge_connection(connection, kind)
+    assert result.deviations == []
+    assert result.agreed > 1000
+
+
+def test_a_sender_that_does_not_pace_does_not_deviate():
+    text = re.sub(r'"pacing_rate": \d+', '"pacing_rate": 11000000000', model.log("reno"))
+    (connection,) = qlog.connections(qlog.parse(Path("model.sqlog"), text))
+    assert judge.judge_connection(connection, "reno").deviations == []

@@ -36,7 +36,7 @@ INTERVAL_S = 0.1
 #: A window is full if no more than so many datagrams are missing.
 FULL_DATAGRAMS = 3.0
 
-#: Datagrams where the log does not say how large they are, in bytes (RFC 9000 section 14).
+#: The smallest datagram size that a QUIC connection may have, in bytes (RFC 9000 section 14).
 DATAGRAM_BYTES = 1200.0
 
 
@@ -203,9 +203,13 @@ def _recoveries(connection: Connection) -> list[float]:
     return starts
 
 
+def _datagram_bytes(connection: Connection) -> float:
+    return connection.max_datagram_bytes or max(connection.largest_sent_bytes, DATAGRAM_BYTES)
+
+
 def _limited(connection: Connection) -> dict[str, float] | None:
     """Return each limit's share of the time from the first window to the end."""
-    slack = FULL_DATAGRAMS * (connection.max_datagram_bytes or connection.largest_sent_bytes or DATAGRAM_BYTES)
+    slack = FULL_DATAGRAMS * _datagram_bytes(connection)
     seconds = dict.fromkeys(LIMITS, 0.0)
     losses = iter(_recoveries(connection))
     first_loss_s = next(losses, float("inf"))
@@ -288,7 +292,7 @@ def _captured_row(number: int, connection: Connection, flow: JsonObject) -> Mapp
 
 def _samples(connection: Connection, flow: int) -> Mapping[str, Any]:
     """Return the last report of each interval, at its end; windows in datagrams."""
-    datagram = connection.max_datagram_bytes or connection.largest_sent_bytes or DATAGRAM_BYTES
+    datagram = _datagram_bytes(connection)
     rows: dict[int, list[float]] = {}
     values = [np.nan] * 4
     delivered = 0.0

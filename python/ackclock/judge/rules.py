@@ -27,6 +27,10 @@ MIN_DATAGRAMS, INITIAL_DATAGRAMS, INITIAL_BYTES = 2.0, 10.0, 14720.0
 #: such as 1.25; Linux has 2 in slow start.
 MAX_PACING_GAIN = 2.1
 
+#: A rate so many times the limit means that the sender does not pace (picoquic begins with 10 Gb/s and more), which it
+#: may, if it limits bursts in another way.
+UNPACED_GAIN = 100.0
+
 #: Constants of persistent congestion (RFC 9002 sections 7.6.1 and 6.1.2), and the peer's delay (RFC 9000 section 18.2),
 #: of which a log rarely has another value than the default.
 PERSISTENT_THRESHOLD, GRANULARITY_S, MAX_ACK_DELAY_S = 3.0, 0.001, 0.025

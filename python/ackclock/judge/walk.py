@@ -35,7 +35,8 @@ from ackclock.qlog.connection import Fact
 #: Facts so close together are one instant, in seconds.
 INSTANT_S = 0.0005
 
-#: Datagrams where neither the log nor a packet in it says how large they are, in bytes (RFC 9000 section 14).
+#: The smallest datagram size that a QUIC connection may have, in bytes (RFC 9000 section 14): that of a log that does
+#: not report one, unless it has a larger packet.
 DATAGRAM_BYTES = 1200.0
 
 #: A window that grows by more than this share of what is acknowledged is in slow start, which grows by all of it.
@@ -86,6 +87,7 @@ class Walk:
     datagram_bytes: float = DATAGRAM_BYTES
     is_unknown: bool = False
     base: float = 0.0
+    is_early: bool = False
     is_filled: bool = True
     recovery_start_s: float = -1.0
     in_recovery: bool = False
@@ -105,7 +107,7 @@ class Walk:
     def run(self) -> Walk:
         """Compare every window of the connection."""
         connection = self.connection
-        self.datagram_bytes = connection.max_datagram_bytes or connection.largest_sent_bytes or DATAGRAM_BYTES
+        self.datagram_bytes = connection.max_datagram_bytes or max(connection.largest_sent_bytes, DATAGRAM_BYTES)
         for instant in _instants(connection.facts):
             self._instant(instant)
         return self
@@ -124,7 +126,8 @@ class Walk:
         is_reduced = self._events(facts)
         if not windows:
             return
-        late = is_reduced and _is_last(windows[-1], facts)
+        self.is_early = _is_early(windows[-1], facts)
+        late = is_reduced and self.is_early
         after = self.bounds.interval
         reach = after if is_reduced and not late else (min(before[0], after[0]), max(before[1], after[1]))
         self._compare_in_flight(windows[-1], facts)
@@ -354,6 +357,8 @@ class Walk:
         is_wide = high - low > self.datagram_bytes
         self.undecided += is_wide
         self.agreed += not is_wide
+        if self.is_early:
+            return
         if bounds.in_first_slow_start:
             if window < high - self._tolerance(high):
                 self._doubt(window)
@@ -404,7 +409,7 @@ class Walk:
         if not report.pacing_bps or not self.srtt_s or self.pacing_deviated:
             return
         limit_bps = rules.MAX_PACING_GAIN * 8.0 * window / self.srtt_s
-        if report.pacing_bps > limit_bps:
+        if limit_bps < report.pacing_bps < rules.UNPACED_GAIN * limit_bps:
             self.pacing_deviated = True
             self._deviate(report.time_s, "pacing", (8.0 * window / self.srtt_s, limit_bps), report.pacing_bps)
 
@@ -434,7 +439,7 @@ def _instants(facts: Sequence[Fact]) -> Iterator[list[Fact]]:
         yield instant
 
 
-def _is_last(window: Metrics, facts: Sequence[Fact]) -> bool:
-    """Return True if a congestion event stands behind the window in the log."""
+def _is_early(window: Metrics, facts: Sequence[Fact]) -> bool:
+    """Return True if a loss or an acknowledgement, which the window may not show yet, stands behind it in the log."""
     place = next(number for number, fact in enumerate(facts) if fact is window)
     return any(isinstance(fact, (Lost, Acked)) for fact in facts[place + 1 :])
