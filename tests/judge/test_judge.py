@@ -118,7 +118,7 @@ def _run(*arguments: str):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_times_in_whole_milliseconds_are_enough(kind):
+def test_millisecond_timestamps_suffice(kind):
     """An acknowledgement and the window of the one before then have the same time."""
     text = re.sub(r'"time": (\d+)\.\d+', r'"time": \1', model.log(kind))
     (connection,) = qlog.connections(qlog.parse(Path("model.sqlog"), text))
