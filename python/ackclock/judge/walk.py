@@ -311,7 +311,7 @@ class Walk:
             self.recovery_top = min(top, window)
         elif not self.deviated_in_recovery:
             self.deviated_in_recovery = True
-            self._deviate(report.time_s, "recovery-growth", (self._bounds.interval[0], top), window)
+            self._deviate(report.time_s, "recovery-growth", (min(self._bounds.interval[0], top), top), window)
 
     def _compare_unknown(self, report: Metrics, window: float) -> None:
         """Allow what any specification does: to stay, or to grow by what is acknowledged while the window is used."""
