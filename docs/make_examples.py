@@ -56,6 +56,7 @@ PAGES = (
     "docs/guides/seeds.md",
     "docs/guides/sweeps.md",
     "docs/guides/papers.md",
+    "docs/guides/qlog.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",
     "docs/guides/evaluate.md",

@@ -27,6 +27,8 @@ mod parameters;
 #[cfg(feature = "python")]
 mod prototype;
 #[cfg(feature = "python")]
+mod replay;
+#[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;
 #[cfg(feature = "python")]
@@ -67,6 +69,8 @@ mod _core {
     use crate::parameters::{check_congestion, check_contract, check_queue};
     #[pymodule_export]
     use crate::prototype::{register_congestion, Ack, Loss};
+    #[pymodule_export]
+    use crate::replay::ControllerReplay;
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

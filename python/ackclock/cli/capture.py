@@ -66,16 +66,29 @@ def capture(
     Several files are read as one capture, merged by time. If they have the same packets, they are of several vantage
     points, and each is analysed alone; --join matches the packets of two.
 
+    A qlog (JSON or JSON-SEQ) is analysed as its QUIC connections, with the windows and RTTs that it reports.
+
     Examples:
         ackclock capture upload.pcap
         ackclock capture day-*.pcap.zst --filter "port 443" --out results/day
         ackclock capture backbone.pcap --tables
         tcpdump -w - | ackclock capture - --json
         ackclock capture sender.pcap receiver.pcap --join
+        ackclock capture server.sqlog
     """
     from ackclock.capture import read, summarise
     from ackclock.capture.vantage_points import SeveralVantagePointsError
 
+    if _are_qlogs(files):
+        given = {
+            "--filter": expression,
+            "--clock-log": clock_log,
+            "--join": join,
+            "--segments": segments,
+            "--tables": tables,
+        }
+        _analyse_qlogs(files, out, as_json, [name for name, value in given.items() if value])
+        return
     if out is None and not join and not tables:
         try:
             _print(summarise(files, expression, clock_log=clock_log), as_json)
@@ -104,6 +117,33 @@ def capture(
         trace_tables.print_tables(analysis.data, err=as_json)
     if out is not None:
         click.echo(f"wrote {readable(analysis.data.write(out))}", err=as_json)
+
+
+def _are_qlogs(files: Sequence[Path]) -> bool:
+    """Return True if all files are logs of QUIC. Raises `InputError` if some are."""
+    from ackclock.qlog.records import is_qlog
+
+    logs = [path for path in files if is_qlog(path)]
+    if logs and len(logs) < len(files):
+        raise InputError(f"{readable(logs[0])}: found a qlog among captures; expected qlogs only, or captures only")
+    return bool(logs)
+
+
+def _analyse_qlogs(files: Sequence[Path], out: Path | None, as_json: bool, others: Sequence[str]) -> None:
+    from ackclock.capture import qlog
+
+    if others:
+        raise InputError(f"{others[0]}: found {readable(files[0])}, a qlog; expected captures of packets")
+    if out is None:
+        _print(qlog.summarise(files), as_json)
+        return
+    from ackclock.dataset.folders import check
+    from ackclock.dataset.result_kind import Kind
+
+    check(out, Kind.CAPTURE)
+    analysis = qlog.read(files, options.command_line())
+    _print(analysis, as_json)
+    click.echo(f"wrote {readable(analysis.data.write(out))}", err=as_json)
 
 
 def _print(analysis: CaptureSummary | Captured, as_json: bool) -> None:

@@ -41,7 +41,8 @@ TASKS = {
     },
     "Examine captures and hosts": {
         "doctor": "Diagnose slow transfers from captures; examine this host.",
-        "capture": "Analyse TCP connections in packet captures.",
+        "capture": "Analyse TCP connections in packet captures, QUIC in qlogs.",
+        "judge": "Judge a QUIC congestion controller by its RFC, from its qlog.",
         "import": "Import measurements of flent, iperf3, TEACUP, ss or tc.",
     },
     "Read results": {
@@ -57,7 +58,7 @@ TASKS = {
         "bundle": "Pack results into one file that can be rerun.",
         "rerun": "Rerun a bundle and compare the results.",
         "check": "Verify results by checksum; test an algorithm's contract.",
-        "export": "Write a scenario as a script for tc, ns-2, ns-3 and others.",
+        "export": "Write a scenario as a script for tc, ns-3 and others, a result as qlog.",
         "new": "Add your own algorithm to a source checkout.",
     },
 }
