@@ -1,10 +1,11 @@
-//! The ends of a flow over UDP: a schedule of datagrams, or real-time media.
+//! The ends of a flow over UDP: a schedule of datagrams, real-time media, or QUIC.
 
 use ackclock_core::{Rate, Time};
 use ackclock_traffic::DatagramSource;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::quic::QuicPlan;
 use crate::tcp::{CongestionPlan, EcnMode};
 
 /// The source of a flow over UDP.
@@ -13,6 +14,8 @@ use crate::tcp::{CongestionPlan, EcnMode};
 pub enum SourcePlan {
     /// Real-time media.
     Media(MediaPlan),
+    /// A QUIC connection.
+    Quic(QuicPlan),
     /// Datagrams by a schedule.
     #[serde(untagged)]
     Scheduled(DatagramSource),
@@ -48,10 +51,10 @@ pub struct MediaPlan {
 }
 
 impl SourcePlan {
-    /// The schedule of the datagrams, for an engine without real-time media; `index` is the flow's in the plan.
+    /// The schedule of the datagrams, for an engine without other sources; `index` is the flow's in the plan.
     ///
     /// # Errors
-    /// The source is real-time media.
+    /// The source is real-time media or QUIC.
     pub fn schedule(&self, index: usize) -> Result<&DatagramSource, Error> {
         match self {
             SourcePlan::Scheduled(source) => Ok(source),
@@ -59,6 +62,18 @@ impl SourcePlan {
                 index,
                 reason: "real-time media has no schedule".to_owned(),
             }),
+            SourcePlan::Quic(_) => Err(Error::Datagrams {
+                index,
+                reason: "QUIC has no schedule".to_owned(),
+            }),
+        }
+    }
+
+    /// The connection, if the source is one of QUIC.
+    pub fn quic(&self) -> Option<&QuicPlan> {
+        match self {
+            SourcePlan::Quic(quic) => Some(quic),
+            SourcePlan::Media(_) | SourcePlan::Scheduled(_) => None,
         }
     }
 
@@ -67,6 +82,7 @@ impl SourcePlan {
         match self {
             SourcePlan::Scheduled(source) => source.fault(),
             SourcePlan::Media(media) => media.fault(),
+            SourcePlan::Quic(quic) => quic.fault(),
         }
     }
 }

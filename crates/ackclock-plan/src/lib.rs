@@ -10,6 +10,7 @@ mod error;
 mod flows;
 mod network;
 mod plan;
+mod quic;
 mod record;
 mod tcp;
 mod trace;
@@ -25,6 +26,7 @@ pub use network::{
     LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan, Routing, Tunnel,
 };
 pub use plan::Plan;
+pub use quic::{QuicCongestion, QuicPlan, QuicStack};
 pub use record::{PcapPlan, RecordPlan, Vantage};
 pub use tcp::{
     CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Misbehaviour, Reduction,

@@ -5,6 +5,7 @@
 
 use ackclock_core::tables::Tables;
 use ackclock_core::Time;
+use ackclock_quic::Transport;
 
 use crate::packet::{Flags, Kind, Packet, NO_PACKET};
 use crate::rtp::{Report, RtpHeader};
@@ -16,6 +17,8 @@ pub enum Payload {
     Rtp(RtpHeader),
     /// A report of received packets.
     Report(Box<Report>),
+    /// A datagram of QUIC.
+    Quic(Vec<u8>),
 }
 
 /// A packet that an end sends.
@@ -63,6 +66,10 @@ pub trait Endpoint: Send + Sync {
     }
     /// The last round-trip time, where it is measured.
     fn rtt(&self) -> Option<Time> {
+        None
+    }
+    /// State of a transport with a congestion window.
+    fn transport(&self) -> Option<Transport> {
         None
     }
     /// Append the rows that it has collected, up to the time `until`.

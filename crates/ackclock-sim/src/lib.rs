@@ -21,6 +21,7 @@ pub mod packet;
 mod path;
 mod pcap;
 pub mod queue;
+mod quic;
 pub mod receiver;
 pub mod routing;
 mod rtp;

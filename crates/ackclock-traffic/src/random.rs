@@ -28,6 +28,8 @@ pub enum Purpose {
     OffPeriods = 7,
     /// Sizes of the frames of a video.
     FrameSizes = 8,
+    /// Connection IDs and other draws of the ends of a QUIC connection.
+    Quic = 9,
 }
 
 /// The stream of random numbers of one purpose.

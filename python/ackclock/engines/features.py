@@ -21,6 +21,7 @@ STARTS = "flows that start later"
 NO_DELAY = "flows without propagation delay"
 GENERATED = "generated traffic"
 UDP = "UDP"
+QUIC = 'QUIC (transport = "quic")'
 MEDIA = 'real-time media (kind = "media")'
 ROUTED = "routed networks"
 SEVERAL_LINKS = "path through several queues"
@@ -59,7 +60,8 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 
 #: All features that are not the name of an algorithm.
 ALL = frozenset({
-    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, MEDIA, ROUTED,
+    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, STARTS, GENERATED, UDP, QUIC, MEDIA,
+    ROUTED,
     NO_DELAY, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, ACK_LOSS, ACK_THINNING, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION,
     CORRUPTION, ECN_REWRITING, TUNNELS, MISBEHAVIOUR, ACK_COUNTING,
@@ -103,7 +105,8 @@ def _features(plan: Plan) -> Iterator[str]:
     yield from _true(
         {
             GENERATED: bool(plan.traffic),
-            UDP: bool(plan.datagrams),
+            UDP: any(not source.is_quic for source in plan.datagrams),
+            QUIC: any(source.is_quic for source in plan.datagrams),
             MEDIA: any(source.source["kind"] == "media" for source in plan.datagrams),
             ROUTED: bool(plan.nodes),
             CHANGES: bool(plan.changes),
@@ -176,4 +179,4 @@ def _marks(group: GroupPlan) -> bool:
 
 def _marks_media(source: DatagramPlan) -> bool:
     """Return True if media packets are ECN-capable."""
-    return bool(source.source.get("ecn", "off") != "off")
+    return bool(source.source["kind"] == "media" and source.source["ecn"] != "off")

@@ -16,7 +16,7 @@ from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
 from ackclock.engines.engine import Engine, RunOptions, manifest, unsupported_features
 from ackclock.errors import InputError, Unsupported, UnsupportedError
-from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
+from ackclock.plan import DatagramPlan, FlowPlan, Plan
 
 #: A run goes in at least so many steps; after each, progress is told and an interrupt is heard. The simulator divides
 #: a step in which much happens.
@@ -168,7 +168,7 @@ def _described(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
     routed = np.array([item.ends is not None for item in given], dtype=np.bool_)
     keep = routed & np.isfinite(base_rtt_s[: len(given)])
     base_rtt_s[: len(given)][~keep] = planned[~keep]
-    protocols = np.array([_protocol(group) for group in plan.groups], dtype=object)
+    protocols = np.array(_protocols(plan), dtype=object)
     return {
         "source": _ends(columns["source_node"], "sender", plan, len(given)),
         "destination": _ends(columns["destination_node"], "receiver", plan, len(given)),
@@ -186,8 +186,13 @@ def _ends(nodes: Column, end: str, plan: Plan, given: int) -> list[str | None]:
     return found
 
 
-def _protocol(group: GroupPlan) -> str:
-    return group.congestion.kind if group.congestion else "udp"
+def _protocols(plan: Plan) -> list[str]:
+    """Return the congestion control algorithm of each group, that of its stack where it is QUIC; "udp" without one."""
+    found = [group.congestion.kind if group.congestion else "udp" for group in plan.groups]
+    for source in plan.datagrams:
+        if source.is_quic:
+            found[source.group] = source.source["congestion"]
+    return found
 
 
 def _names() -> dict[str, list[str]]:

@@ -56,4 +56,4 @@ def _notes(plan: Plan) -> Iterator[str]:
     if any(flow.size_bytes is not None for flow in plan.flows):
         yield "sizes of transfers: flent's streams last as long as the test"
     if plan.traffic or plan.datagrams:
-        yield "generated traffic and UDP"
+        yield "generated traffic, UDP and QUIC"

@@ -117,13 +117,19 @@ def _is_plain(source: DatagramPlan) -> bool:
     return source.source.get("kind") == "constant"
 
 
+def _datagram_note(source: DatagramPlan) -> str:
+    """Return why iperf3 cannot send a flow over UDP that is not plain."""
+    if source.is_quic:
+        return "QUIC connections: iperf3 has TCP and UDP"
+    return "UDP in bursts, or at a rate that changes: iperf3 sends at one"
+
+
 def _notes(plan: Plan) -> Iterator[str]:
     """Yield what iperf3 and a host's settings cannot express."""
     yield from jitter_notes(plan)
     if plan.traffic:
         yield "generated traffic: iperf3 sends flows one by one"
-    if not all(map(_is_plain, plan.datagrams)):
-        yield "UDP in bursts, or at a rate that changes: iperf3 sends at one"
+    yield from dict.fromkeys(_datagram_note(source) for source in plan.datagrams if not _is_plain(source))
     if any(flow.request_bytes is not None for flow in plan.flows):
         yield "requests: the sender opens the connection"
     if any(group.slow_reader for group in plan.groups):

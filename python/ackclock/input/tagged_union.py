@@ -18,13 +18,15 @@ from ackclock.input.fields import Table, fault, fault_at, faults, nearest, shown
 class Chosen:
     """An annotation of what several tables have in common: a key says which of them is written.
 
-    With `plain`, a value that is no table may stand there as well, and becomes what that makes of it.
+    With `plain`, a value that is no table may stand there as well, and becomes what that makes of it. Without the key,
+    the table is that of `default`, if there is one.
     """
 
     key: str
     tables: Mapping[str, type[Table]]
     plain: Callable[[object], Table] | None = None
     plain_schema: Mapping[str, Any] = field(default_factory=dict)
+    default: str | None = None
 
     def read(self, value: object) -> Table:
         """The table that the key names."""
@@ -34,9 +36,9 @@ class Chosen:
             if self.plain:
                 return self.plain(value)
             raise fault(shown(value), "a table of keys and values")
-        if self.key not in value:
+        if self.key not in value and self.default is None:
             raise faults([fault_at((self.key,), value, f"a {self.key}: {nearest('', tuple(self.tables))}", "nothing")])
-        name = value[self.key]
+        name = value.get(self.key, self.default)
         if not isinstance(name, str) or name not in self.tables:
             raise faults([fault_at((self.key,), name, nearest(name, tuple(self.tables)))])
         return self.tables[name].model_validate(value)

@@ -153,8 +153,9 @@ def rates_by_block_bps(view: RunView) -> Iterator[tuple[Flows, Array]]:
 
 def datagram_rates_bps(view: RunView) -> Array:
     """Return the payload of each UDP flow over its active time in the measured part, bit/s; NaN if inactive."""
-    stops = [source.stop_s for source in view.plan.datagrams] or [None] * view.datagrams.height
-    stops_s = np.array([stop_s or np.inf for stop_s in stops])
+    planned = dict(enumerate(view.plan.datagrams, len(view.plan.flows)))
+    sources = [planned.get(flow) for flow in view.datagrams["flow"]]
+    stops_s = np.array([(source and source.stop_s) or np.inf for source in sources])
     starts_s = view.datagrams["start_s"].cast(pl.Float64).fill_null(np.inf).to_numpy()
     active_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
     bits = 8 * view.datagrams["measured_bytes"].cast(pl.Float64).to_numpy()

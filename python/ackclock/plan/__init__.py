@@ -296,7 +296,7 @@ class TrafficPlan:
 
 @dataclass(frozen=True, slots=True)
 class DatagramPlan:
-    """A UDP source; `source` says when its datagrams leave. Its group has neither congestion control nor TCP."""
+    """A flow over UDP; `source` says when its datagrams leave. Its group has neither congestion control nor TCP."""
 
     group: int
     start_s: float
@@ -309,6 +309,11 @@ class DatagramPlan:
     header_bytes: int
     source: Parameters
     base_rtt_s: float
+
+    @property
+    def is_quic(self) -> bool:
+        """True for a QUIC connection."""
+        return bool(self.source["kind"] == "quic")
 
 
 #: From where packets are captured: at hosts, or at the link of a name.

@@ -19,7 +19,11 @@ def title(plan: Any) -> str:
 def load(plan: Any) -> str:
     """Return a summary of the traffic and the network."""
     labels = dict.fromkeys(group.name for group in plan.groups)
-    counts = ((plan.flows, "flow"), (plan.traffic, "workload"), (plan.datagrams, "UDP source"))
+    connections = [source for source in plan.datagrams if source.is_quic]
+    udp = [source for source in plan.datagrams if not source.is_quic]
+    counts = (
+        (plan.flows, "flow"), (connections, "QUIC connection"), (plan.traffic, "workload"), (udp, "UDP source")
+    )  # fmt: skip
     sent = ", ".join(repr_format.counted(len(of), what) for of, what in counts if of)
     return f"{sent or 'nothing'} ({repr_format.listed(labels)}) over {repr_format.counted(len(plan.links), 'link')}"
 

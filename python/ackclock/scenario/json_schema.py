@@ -125,7 +125,7 @@ def _discriminated(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict
         "additionalProperties": False,
         **({"required": [key]} if needed else {}),
         "allOf": [
-            {"if": {"properties": {key: {"const": word}}, "required": [key]}, "then": _left(table, every, key)}
+            {"if": _chosen(word, table, key), "then": _left(table, every, key)}
             for word, table in zip(words, tables, strict=True)
         ],
     }
@@ -139,6 +139,12 @@ def _discriminated(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict
         "else": plain[0] if len(plain) == 1 else {"anyOf": plain},
         **about,
     }
+
+
+def _chosen(word: str, table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the condition under which a table is meant; without the key it is the one that does not require it."""
+    required = {"required": [key]} if key in table.get("required", ()) else {}
+    return {"properties": {key: {"const": word}}, **required}
 
 
 def _discriminator(tables: Sequence[Mapping[str, Any]]) -> str | None:

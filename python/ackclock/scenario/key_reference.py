@@ -17,6 +17,7 @@ from ackclock.scenario.traffic import KINDS
 SCENARIO = "scenario"
 TABLES = {
     "flows": ("Flows", "Flows one by one: the tables [[flows]]"),
+    "quic": ("QuicFlows", 'QUIC connections: tables [[flows]] with transport = "quic"'),
     "record": ("Record", "What is written down: the table [record]"),
     "theory": ("Theory", "Options of the engine theory: the table [theory]"),
     "fluid": ("Fluid", "Options of the engine fluid: the table [fluid]"),

@@ -21,8 +21,7 @@ from ackclock.scenario.keys import Duration, Interval, Moment, Name, Pcap, Seed,
 from ackclock.scenario.options import Fluid, Linux, MeanField, Theory
 from ackclock.scenario.topology import Network
 from ackclock.scenario.topology.endpoints import DRAWN, MAX_FLOWS, not_longer
-from ackclock.scenario.traffic import Traffic
-from ackclock.scenario.traffic.flows import Flows
+from ackclock.scenario.traffic import AnyFlows, ListedFlows, Traffic
 
 #: Most runs of a scenario.
 MAX_RUNS = 10_000
@@ -101,7 +100,7 @@ class Scenario(Table):
         default_factory=lambda: Given(None, {}),
         description="the TCP of all flows: a stack, and values that override its defaults",
     )
-    flows: list[Flows] = Field([], description="tables [[flows]]: flows listed explicitly")
+    flows: list[ListedFlows] = Field([], description="tables [[flows]]: flows listed explicitly")
     traffic: list[Traffic] = Field([], description="tables [[traffic]]: generated transfers, and UDP")
     record: Record = Field(default_factory=Record, description="what is recorded")
     theory: Theory = Field(default_factory=Theory, description="options of the closed-form engine")
@@ -181,7 +180,7 @@ def _groups(scenario: Scenario) -> Iterator[InitErrorDetails]:
         yield from _begins(scenario, ("flows", group), flows.stop, flows.last_start_s(number))
         yield from _drawn(flows, ("flows", group))
         for key in ("rtt", "size", "application_rate"):
-            yield from not_longer(getattr(flows, key), number, ("flows", group, key))
+            yield from not_longer(getattr(flows, key, None), number, ("flows", group, key))
     for group, traffic in enumerate(scenario.traffic):
         last_s = traffic.last_start_s(scenario.network.sources(traffic))
         yield from _begins(scenario, ("traffic", group), traffic.stop, last_s)
@@ -189,7 +188,7 @@ def _groups(scenario: Scenario) -> Iterator[InitErrorDetails]:
 
 
 def _counts(scenario: Scenario, sources: Sequence[int]) -> Iterator[InitErrorDetails]:
-    total = sum(number * flows.streams for number, flows in zip(sources, scenario.flows, strict=True))
+    total = sum(number * flows.connections for number, flows in zip(sources, scenario.flows, strict=True))
     if total > MAX_FLOWS:
         yield fault_at(("flows",), 0, f"at most {MAX_FLOWS} flows", f"{total} flows")
     if not scenario.flows and not scenario.traffic:
@@ -208,9 +207,9 @@ def _begins(scenario: Scenario, place: Loc, stop_s: float | None, last_s: float)
         yield fault_at((*place, "stop"), 0, f"after the last start ({last_s:g} s)", f"{stop_s:g} s")
 
 
-def _drawn(flows: Flows, place: Loc) -> Iterator[InitErrorDetails]:
+def _drawn(flows: AnyFlows, place: Loc) -> Iterator[InitErrorDetails]:
     """Flows whose ends are drawn from the seed are alike."""
-    if flows.between not in DRAWN:
+    if flows.between not in DRAWN or flows.transport != "tcp":
         return
     beside = f"beside between = {shown(flows.between)}"
     if flows.streams > 1:

@@ -25,10 +25,10 @@ fn plan(source: serde_json::Value, stop: Option<Time>) -> DatagramPlan {
 }
 
 fn schedule(plan: &DatagramPlan) -> &DatagramSource {
-    match &plan.source {
-        SourcePlan::Scheduled(source) => source,
-        SourcePlan::Media(_) => panic!("no media here"),
-    }
+    let SourcePlan::Scheduled(source) = &plan.source else {
+        panic!("expected a schedule");
+    };
+    source
 }
 
 /// Times of the datagrams of a source that starts at 1 s.

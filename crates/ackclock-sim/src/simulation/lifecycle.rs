@@ -67,7 +67,13 @@ impl Simulation {
             let draw = start_draw(self.seed, number);
             flow.start + flow.start_jitter.scaled(draw)
         });
-        let datagrams = self.plan.datagrams.iter().map(|datagrams| datagrams.start);
+        let numbers = self.plan.flows.len() as u64..;
+        let datagrams = self.plan.datagrams.iter().zip(numbers);
+        let datagrams = datagrams.map(|(flow, number)| {
+            let jitter = flow.source.quic().map(|quic| quic.start_jitter);
+            let draw = start_draw(self.seed, number);
+            jitter.map_or(flow.start, |jitter| flow.start + jitter.scaled(draw))
+        });
         let starts: Vec<Time> = flows.chain(datagrams).collect();
         for (slot, start) in starts.into_iter().enumerate() {
             self.await_start(slot, start, None);

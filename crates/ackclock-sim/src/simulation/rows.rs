@@ -104,19 +104,31 @@ impl Row {
 
     /// Row of a UDP flow with `gone` packets dropped or lost.
     pub fn of_stream(stream: &Stream, gone: u64) -> Row {
-        let (delivered_bytes, sent_packets) = stream.snapshot();
-        let (delivered_before, sent_before) = stream.at_warmup;
-        Row {
+        let (all, before) = (stream.snapshot(), stream.at_warmup);
+        let row = Row {
             start: stream.started,
-            delivered_bytes,
-            measured_bytes: delivered_bytes - delivered_before,
-            sent_packets,
+            delivered_bytes: all.delivered_bytes,
+            measured_bytes: all.delivered_bytes - before.delivered_bytes,
+            sent_packets: all.sent_packets,
             sent_bytes: stream.sent.bytes,
             received_packets: stream.received_packets,
             dropped_packets: gone,
-            measured_sent_packets: sent_packets - sent_before,
+            measured_sent_packets: all.sent_packets - before.sent_packets,
             delay_mean: stream.delay_mean().unwrap_or(Time::NEVER),
             ..Row::WAITING_STREAM
+        };
+        let Some(transport) = stream.transport() else {
+            return row;
+        };
+        Row {
+            established: transport.established.unwrap_or(Time::NEVER),
+            end: transport.finished.unwrap_or(Time::NEVER),
+            retransmissions: all.lost_packets,
+            measured_retransmissions: all.lost_packets - before.lost_packets,
+            timeouts: all.persistent_congestions,
+            measured_timeouts: all.persistent_congestions - before.persistent_congestions,
+            recoveries: transport.recoveries,
+            ..row
         }
     }
 

@@ -60,14 +60,26 @@ impl Simulation {
                         sender.acknowledged_bytes(),
                     )
                 }
-                // UDP has no window.
-                Stage::Stream(stream) => (
-                    f64::NAN,
-                    f64::NAN,
-                    stream.rtt(),
-                    NONE,
-                    stream.delivered_bytes(),
-                ),
+                Stage::Stream(stream) => match stream.transport() {
+                    Some(transport) if transport.is_active() => (
+                        transport.datagrams(transport.cwnd_bytes),
+                        transport
+                            .ssthresh_bytes
+                            .map_or(f64::NAN, |bytes| transport.datagrams(bytes)),
+                        Some(transport.srtt),
+                        transport.datagrams(transport.in_flight_bytes).ceil() as u32,
+                        stream.delivered_bytes(),
+                    ),
+                    Some(_) => continue,
+                    // UDP has no window.
+                    None => (
+                        f64::NAN,
+                        f64::NAN,
+                        stream.rtt(),
+                        NONE,
+                        stream.delivered_bytes(),
+                    ),
+                },
                 _ => continue,
             };
             let samples = &mut self.network.tables.flow_samples;
@@ -209,7 +221,8 @@ impl Simulation {
             (plan.group, plan.ends, plan.size_bytes)
         } else {
             let plan = &self.plan.datagrams[slot - self.plan.flows.len()];
-            (plan.group, plan.ends, None)
+            let size_bytes = plan.source.quic().and_then(|quic| quic.size_bytes);
+            (plan.group, plan.ends, size_bytes)
         };
         let flow = slot as u32;
         Description {

@@ -2,6 +2,7 @@
 
 use ackclock_core::Time;
 use ackclock_plan::{DatagramPlan, SourcePlan};
+use ackclock_quic::Transport;
 
 use crate::datagram::{Sink, Source};
 use crate::endpoint::{Endpoint, Outgoing, Payload};
@@ -9,6 +10,7 @@ use crate::media::{MediaReceiver, MediaSender};
 use crate::network::{Network, NetworkOutlet};
 use crate::packet::{Kind, Packet};
 use crate::path::Hop;
+use crate::quic;
 use crate::sender::{Outlet, SendReason};
 use crate::PlanError;
 
@@ -22,8 +24,8 @@ pub struct Stream {
     /// Time by which the receiver's clock runs ahead of the simulation's.
     lead: Time,
     pub started: Time,
-    /// Payload received and datagrams sent by the end of the warm-up.
-    pub at_warmup: (u64, u64),
+    /// Counts at the end of the warm-up.
+    pub at_warmup: Snapshot,
     pub sent: Sent,
     /// Packets of the receiver that were sent and that arrived.
     replies: (u64, u64),
@@ -38,6 +40,19 @@ pub struct Stream {
 pub struct Sent {
     pub packets: u64,
     pub bytes: u64,
+}
+
+/// Counts of a flow.
+#[derive(Clone, Copy, Default)]
+pub struct Snapshot {
+    /// Payload received.
+    pub delivered_bytes: u64,
+    /// Datagrams sent.
+    pub sent_packets: u64,
+    /// Packets declared lost, by a transport with a window.
+    pub lost_packets: u64,
+    /// Declarations of persistent congestion, by a transport with a window.
+    pub persistent_congestions: u32,
 }
 
 impl Stream {
@@ -61,7 +76,7 @@ impl Stream {
             entrance,
             lead,
             started: now,
-            at_warmup: (0, 0),
+            at_warmup: Snapshot::default(),
             sent: Sent::default(),
             replies: (0, 0),
             received_packets: 0,
@@ -75,9 +90,20 @@ impl Stream {
         (self.sent.packets + replies, self.received_packets + arrived)
     }
 
-    /// Payload received and datagrams sent.
-    pub fn snapshot(&self) -> (u64, u64) {
-        (self.receiver.delivered_bytes(), self.sent.packets)
+    /// The counts so far.
+    pub fn snapshot(&self) -> Snapshot {
+        let transport = self.transport().unwrap_or_default();
+        Snapshot {
+            delivered_bytes: self.receiver.delivered_bytes(),
+            sent_packets: self.sent.packets,
+            lost_packets: transport.lost_packets,
+            persistent_congestions: transport.persistent_congestions,
+        }
+    }
+
+    /// State of the sender's transport, if it has a congestion window.
+    pub fn transport(&self) -> Option<Transport> {
+        self.sender.transport()
     }
 
     /// Payload bytes that have arrived.
@@ -145,10 +171,11 @@ impl Stream {
         }
     }
 
-    /// Append the receiver's rows up to the time `until`.
+    /// Append the rows of both ends up to the time `until`.
     pub fn write_rows(&mut self, until: Time, network: &mut Network) {
-        self.receiver
-            .write_rows(self.flow, until, &mut network.tables);
+        for end in [&mut self.sender, &mut self.receiver] {
+            end.write_rows(self.flow, until, &mut network.tables);
+        }
     }
 
     /// Handle the receiver's timer. An entry may be earlier than its deadline.
@@ -187,6 +214,10 @@ fn endpoints(plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Result<E
             Box::new(MediaSender::new(plan, media, now, seed, number)?),
             Box::new(MediaReceiver::new(media)),
         ),
+        SourcePlan::Quic(connection) => {
+            let (sender, receiver) = quic::endpoints(plan, connection, now, seed, number);
+            (Box::new(sender), Box::new(receiver))
+        }
     })
 }
 

@@ -51,6 +51,7 @@ impl Simulation {
         if let Stage::Stream(stream) = &mut self.stages[slot] {
             if stream.sender_due() <= self.now {
                 stream.send(self.now, &mut self.network);
+                stream.write_rows(self.plan.duration, &mut self.network);
             }
             self.timers.set(sender_timer(slot), stream.sender_due());
         }

@@ -1,7 +1,8 @@
-//! Generated transfers, requests, datagrams and media on links, against closed forms.
+//! Generated transfers, requests, datagrams, media and QUIC on links, against closed forms.
 
 mod datagrams;
 mod media;
+mod quic;
 mod requests;
 mod transfers;
 

@@ -43,6 +43,7 @@ UNSUPPORTED = {
     features.MISBEHAVIOUR,
     features.ACK_COUNTING,
     features.MEDIA,
+    features.QUIC,
 }
 
 #: Supported features besides congestion controls.

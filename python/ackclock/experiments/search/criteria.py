@@ -118,11 +118,13 @@ def check_groups(metrics: Iterable[str], plans: Sequence[Plan]) -> None:
 
 
 def _with_transfers(plan: Plan) -> set[int]:
-    return {flow.group for flow in plan.flows if flow.size_bytes is not None} | {each.group for each in plan.traffic}
+    flows = {flow.group for flow in plan.flows if flow.size_bytes is not None}
+    connections = {source.group for source in plan.datagrams if source.source.get("size_bytes") is not None}
+    return flows | connections | {each.group for each in plan.traffic}
 
 
 def _with_datagrams(plan: Plan) -> set[int]:
-    return {source.group for source in plan.datagrams}
+    return {source.group for source in plan.datagrams if not source.is_quic}
 
 
 #: Beginning of a metric's name → what its group must have, and the groups of a plan that have it.

@@ -267,8 +267,8 @@ def _plan(given: Scenario, source: Source) -> Plan:
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
     drawing = _spread(given, drawing, source)
     packet_bytes = _packet_bytes(given, groups)
-    flows = tuple(_flows(given, groups, drawing))
-    sizes = Sizes(mean_rtt_s, packet_bytes, source, flows)
+    flows, connections = tuple(_flows(given, groups, drawing)), tuple(_connections(given, drawing))
+    sizes = Sizes(mean_rtt_s, packet_bytes, source, (*flows, *connections))
     traffic, datagrams = _traffic(given, groups, drawing, source)
     return Plan(
         name=given.name or _path(source.name).stem,
@@ -287,7 +287,7 @@ def _plan(given: Scenario, source: Source) -> Plan:
         groups=groups,
         flows=flows,
         traffic=traffic,
-        datagrams=datagrams,
+        datagrams=(*connections, *datagrams),
         record=_record(given, drawing, source),
         epochs=given.record.epochs,
         options=_options(given, drawing),
@@ -331,6 +331,7 @@ def _listed(key: str, tables: Sequence[Any]) -> Iterator[tuple[Loc, Any]]:
 def _packet_bytes(given: Scenario, groups: Iterable[GroupPlan]) -> int:
     """The largest wire size of a full data packet; of a datagram if there is no TCP."""
     segments = [group.tcp.packet_bytes for group in groups if group.tcp]
+    segments += [int(flows.mtu) for flows in given.flows if flows.transport == "quic"]
     datagrams = [int(table.packet) + UDP_HEADER_BYTES for table in given.traffic if not isinstance(table, Transfers)]
     return max(segments or datagrams) + int(given.network.frame_overhead)
 
@@ -351,8 +352,18 @@ def _rtts_s(where: tuple[Way, ...] | Hosts) -> tuple[int, float]:
 def _flows(given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing) -> Iterator[FlowPlan]:
     for number, flows in enumerate(given.flows):
         where, tcp = drawing.places[number], groups[number].tcp
-        if tcp and not isinstance(where, Hosts):
+        if tcp and flows.transport == "tcp" and not isinstance(where, Hosts):
             yield from flow_plans(flows, number, tcp, where)
+
+
+def _connections(given: Scenario, drawing: Drawing) -> Iterator[DatagramPlan]:
+    """Return the QUIC connections of the flows. Without any, the module that plans them is not imported."""
+    for number, flows in enumerate(given.flows):
+        where = drawing.places[number]
+        if flows.transport == "quic" and not isinstance(where, Hosts):
+            from ackclock.scenario.planning.quic import quic_plans
+
+            yield from quic_plans(flows, number, where)
 
 
 def _traffic(

@@ -28,9 +28,9 @@ def flow_plans(flows: Flows, group: int, tcp: TcpPlan, ways: Sequence[Way]) -> I
             start_s=round(flows.start.at + number * flows.start.every, PICOSECOND_DIGITS),
             start_jitter_s=flows.start.jitter,
             stop_s=flows.stop,
-            size_bytes=transfer_bytes(_nth(flows.size, number, len(ways)), tcp),
+            size_bytes=transfer_bytes(nth(flows.size, number, len(ways)), tcp),
             request_bytes=None if flows.request is None else int(flows.request),
-            application_rate_bps=_nth(flows.application_rate, number, len(ways)),
+            application_rate_bps=nth(flows.application_rate, number, len(ways)),
             priority=flows.priority,
             ends=way.ends,
             forward=way.forward,
@@ -41,7 +41,8 @@ def flow_plans(flows: Flows, group: int, tcp: TcpPlan, ways: Sequence[Way]) -> I
             yield plan
 
 
-def _nth(spread: Spread | None, number: int, sources: int) -> Any:
+def nth(spread: Spread | None, number: int, sources: int) -> Any:
+    """Return the value of a source; None without a spread."""
     return spread.at(number, sources) if spread else None
 
 

@@ -17,6 +17,7 @@ from ackclock.scenario.traffic.flows import Sending, Transfers
 
 if TYPE_CHECKING:
     from ackclock.scenario.traffic.datagrams import Datagrams
+    from ackclock.scenario.traffic.quic import QuicFlows
 
 
 #: Names of the choices of `delayed_ack` in a plan.
@@ -63,7 +64,7 @@ def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> 
     return group.slow_reader.planned(tcp.mss_bytes)
 
 
-def datagram_group(group: Datagrams) -> GroupPlan:
+def datagram_group(group: Datagrams | QuicFlows) -> GroupPlan:
     """A group of flows over UDP, which has neither a congestion control of TCP nor a TCP."""
     return GroupPlan(group.name or _default_name(group.protocol, group), None, None)
 

@@ -16,7 +16,7 @@ from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.input.units import OVER_SQRT_N, Size
-from ackclock.plan import CongestionPlan, FlowPlan, QueuePlan
+from ackclock.plan import CongestionPlan, DatagramPlan, FlowPlan, QueuePlan
 
 #: Widens a product that should be a whole number before it is rounded down.
 ROUNDING = 1 + 1e-12
@@ -29,7 +29,7 @@ class Sizes:
     rtt_s: float
     packet_bytes: int
     source: Source
-    flows: Sequence[FlowPlan] = ()
+    flows: Sequence[FlowPlan | DatagramPlan] = ()
 
     def queue(self, given: Given, number: int, rate_bps: float, loc: Loc) -> QueuePlan:
         """A discipline with complete parameters on a link with that number and rate."""

@@ -63,7 +63,7 @@ def transfers(
     """Flows whose ends are drawn, then generated transfers."""
     for number, flows in enumerate(given.flows):
         where, tcp = drawing.places[number], groups[number].tcp
-        if tcp and isinstance(where, Hosts):
+        if tcp and flows.transport == "tcp" and isinstance(where, Hosts):
             yield from _drawn_plans(flows, number, tcp, where)
     for table, place in traffic:
         tcp = groups[place.group].tcp

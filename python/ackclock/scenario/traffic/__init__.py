@@ -13,11 +13,14 @@ from ackclock.scenario.traffic.flows import Sending
 
 if TYPE_CHECKING:
     from ackclock.scenario.traffic.datagrams import Datagrams
+    from ackclock.scenario.traffic.flows import Flows
     from ackclock.scenario.traffic.generated import Generated
+    from ackclock.scenario.traffic.quic import QuicFlows
 
+    AnyFlows: TypeAlias = Flows | QuicFlows
     AnyTraffic: TypeAlias = Generated | Datagrams
 else:
-    AnyTraffic = Sending
+    AnyFlows = AnyTraffic = Sending
 
 #: Kind in the scenario → table.
 KINDS = Tables(
@@ -35,4 +38,8 @@ KINDS = Tables(
     },
 )
 
+#: Transport of `[[flows]]` → table.
+TRANSPORTS = Tables(__name__, {"tcp": "flows:Flows", "quic": "quic:QuicFlows"})
+
+ListedFlows: TypeAlias = Annotated[AnyFlows, Chosen("transport", TRANSPORTS, default="tcp")]
 Traffic: TypeAlias = Annotated[AnyTraffic, Chosen("kind", KINDS)]

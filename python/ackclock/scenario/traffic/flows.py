@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic_core import core_schema
@@ -126,6 +126,10 @@ class Start(Starts):
 
     jitter: Moment = Field("0s", validate_default=True, description="range of the random delay added to each start")
 
+    def last_s(self, sources: int) -> float:
+        """The latest that a flow of so many sources may start, in seconds."""
+        return self.at + (sources - 1) * self.every + self.jitter
+
 
 class _StartAt:
     """An annotation: a bare time is the start of all."""
@@ -152,6 +156,7 @@ StartOfFlows: TypeAlias = Annotated[Start, _StartAt()]
 class Flows(Transfers):
     """A group of like flows."""
 
+    transport: Literal["tcp"] = Field("tcp", description='"tcp"; or "quic", which has other keys')
     streams: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         1, description="parallel flows of each source, over the same access link"
     )
@@ -165,4 +170,9 @@ class Flows(Transfers):
 
     def last_start_s(self, sources: int) -> float:
         """The latest that a flow of so many sources may start, in seconds."""
-        return self.start.at + (sources - 1) * self.start.every + self.start.jitter
+        return self.start.last_s(sources)
+
+    @property
+    def connections(self) -> int:
+        """Connections of each source."""
+        return self.streams
