@@ -288,10 +288,20 @@ fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
         "codel" => &[24, 32],
         "pie" => &[36],
         "fq" => return double(counts, 80),
+        "cake" => return cake_marks(counts),
         _ => return None,
     };
     let mut counts = places.iter().map(|&at| word(counts, at).map(u64::from));
     counts.try_fold(0, |most, count| Some(most.max(count?)))
+}
+
+/// Packets that CAKE has marked, which it counts by tin.
+fn cake_marks(counts: &[u8]) -> Option<u64> {
+    const TINS: u16 = 10;
+    const MARKED: u16 = 8;
+    let tins = attributes(attribute(counts, TINS)?);
+    let marked = tins.map(|(_, tin)| word(attribute(tin, MARKED)?, 0).map(u64::from));
+    marked.sum()
 }
 
 /// Request for a generic family by its name.

@@ -32,6 +32,7 @@ disciplines! {
     ared,
     bfifo,
     blue,
+    cake,
     codel,
     dualpi2,
     fq_codel,
