@@ -66,6 +66,10 @@ CASES = {
         SHAPED + ', diffserv = "diffserv4"',
         "".join(flows(dscp, 4, f'dscp = "{dscp}"') for dscp in ("cs0", "cs1", "af41", "ef")),
     ),
+    "eight tins": (
+        SHAPED + ', diffserv = "diffserv8"',
+        "".join(flows(dscp, 2, f'dscp = "{dscp}"') for dscp in ("le", "cs1", "cs0", "af41", "cs2", "ef", "cs6")),
+    ),
     "cells of ATM": (SHAPED + ', link_layer = "atm", overhead = 32', flows("one")),
 }
 

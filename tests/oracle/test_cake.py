@@ -11,7 +11,7 @@ import pytest
 import ackclock as ac
 
 WARMUP_S, END_S, PAYLOAD_BYTES = 2, 22, 1222
-#: Of 10 Mb/s, in datagrams of 1250 bytes with their headers and no frame.
+#: Capacity of 10 Mb/s in datagrams of 1250 bytes, with their headers and without a frame.
 LINK_PER_S = 1000
 
 TEXT = """duration = "{end}s"

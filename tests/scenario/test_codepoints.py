@@ -39,7 +39,7 @@ def test_codepoints_have_the_values_of_the_rfcs(name, value):
     assert [group.dscp for group in plan(f'dscp = "{name}"').groups] == [value, 0, 46]
 
 
-def test_there_are_the_classes_of_the_registry():
+def test_the_names_are_those_of_the_registry():
     assert len(CODEPOINTS) == len(set(CODEPOINTS.values())) == 8 + 12 + 3
     assert all(0 <= value < 64 for value in CODEPOINTS.values())
 

@@ -44,30 +44,24 @@ impl AckFilter {
         if packet.kind != Kind::Ack {
             return None;
         }
-        let of_flow = waiting
-            .iter()
-            .enumerate()
-            .filter(|(_, waits)| waits.flow == packet.flow);
-        let acks: Vec<_> = of_flow
-            .filter(|(_, waits)| waits.kind == Kind::Ack)
-            .collect();
+        let is_of_flow = |waits: &Packet| waits.flow == packet.flow && waits.kind == Kind::Ack;
+        let acks = waiting.iter().enumerate();
+        let mut acks = acks.filter(|&(_, waits)| is_of_flow(waits)).peekable();
         let before = departed.filter(|&(flow, _)| flow == packet.flow);
         let mut before = before.map(|(_, number)| number);
-        let mut found = Vec::new();
-        for (place, &(index, ack)) in acks.iter().enumerate() {
-            let after = acks
-                .get(place + 1)
-                .map_or(packet, |&(_, next)| next)
-                .number();
+        let (mut oldest, mut count) = (None, 0);
+        while let Some((index, ack)) = acks.next() {
+            let after = acks.peek().map_or(packet, |&(_, next)| next).number();
             let number = ack.number();
             let is_in_order = before.is_none_or(|before| before < number) && number < after;
             if is_in_order && number < packet.number() && is_bare(ack, bare_bytes) {
-                found.push(index);
+                oldest = oldest.or(Some(index));
+                count += 1;
             }
             before = Some(number);
         }
         let kept = usize::from(self == AckFilter::On);
-        (found.len() > kept).then(|| found[0])
+        oldest.filter(|_| count > kept)
     }
 }
 
