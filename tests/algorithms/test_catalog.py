@@ -127,7 +127,9 @@ def test_parameters_reach_the_kernel_in_the_form_of_the_family(spec):
         assert bool(spec.linux.module) != (spec.linux.ours or spec.linux.user_supplied)
         assert (knob.default is None) != bool(spec.linux.module), "the kernel's own modules have defaults"
     for name, word in spec.kernel_parameters(Word).items():
-        assert spec.parameters[name].kind == "boolean" or not word.otherwise
+        parameter = spec.parameters[name]
+        assert parameter.kind == "boolean" or parameter.default is None or not word.otherwise
+        assert not word.values or set(word.values) == set(parameter.choices)
     assert all(spec.parameters[name].default is None for name in spec.kernel_parameters(Absent))
 
 

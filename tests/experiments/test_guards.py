@@ -122,6 +122,7 @@ def test_dctcp_behind_a_qdisc_that_does_not_mark(queue):
         {"discipline": "fq_codel"},  # ecn is its default
         {"discipline": "codel", "ce_threshold": "1ms"},
         {"discipline": "dualpi2"},
+        {"discipline": "cake"},
     ],
 )
 def test_dctcp_behind_a_qdisc_that_marks(queue):

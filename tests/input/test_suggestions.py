@@ -67,7 +67,7 @@ def test_each_synonym_leads_to_a_name():
 @pytest.mark.parametrize(
     ("command", "expected"),
     {
-        ("show", "cake"): 'found "cake"; expected "fq_codel"',
+        ("show", "fq"): 'found "fq"; expected "fq_codel"',
         ("show", "delay"): '"queue_delay_p95_s"',
         ("swep",): 'found no command "swep"; expected "sweep"',
         ("analyse",): 'found no command "analyse"; expected "capture" or "doctor"',
@@ -76,7 +76,7 @@ def test_each_synonym_leads_to_a_name():
         ("reproduce", "B5.99"): 'expected "B5.',
         ("sweep", "small.toml", "--engine", "simulation"): 'expected "packet"',
         ("sweep", "small.toml", "--set", "network.bandwidth=1Mbit"): 'expected "rate"',
-        ("sweep", "small.toml", "--set", "network.queue.discipline=cake"): 'expected "fq_codel"',
+        ("sweep", "small.toml", "--set", "network.queue.discipline=fq"): 'expected "fq_codel"',
         ("sweep", "small.toml", "--metrics", "latency"): 'expected "queue_delay_p95_s"',
         ("sweep", "small.toml", "--require", "fairness >= 0.9"): 'expected "jain"',
     }.items(),

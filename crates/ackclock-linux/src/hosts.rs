@@ -45,6 +45,8 @@ pub struct Service {
     pub group: u32,
     /// Priority of its packets.
     pub priority: u8,
+    /// Codepoint of the DS field of its packets.
+    pub dscp: u8,
 }
 
 /// The assignment of ports to connections.
@@ -109,6 +111,11 @@ impl Ports {
     }
 }
 
+/// The socket option that sets a codepoint: level, name and value. The kernel keeps its own ECN bits.
+fn tos(dscp: u8) -> (i32, i32, u32) {
+    (libc::IPPROTO_IP, libc::IP_TOS, u32::from(dscp) << 2)
+}
+
 /// The hosts' sockets.
 #[derive(Debug)]
 pub struct Hosts {
@@ -161,7 +168,7 @@ impl Hosts {
         options: &SocketOptions,
         number: usize,
     ) -> Result<OwnedFd, Error> {
-        let socket = self.socket(&service.namespace, options, service.priority)?;
+        let socket = self.socket(&service.namespace, options, service)?;
         let what = || format!("listening in {}", service.namespace);
         let port = self.ports.listening(number);
         let port = port.ok_or(Errno::ADDRNOTAVAIL).tried(what)?;
@@ -202,7 +209,7 @@ impl Hosts {
             .and_then(|number| self.ports.listening(number * self.ports.turns + turn))
             .ok_or(Errno::CONNREFUSED)
             .tried(what)?;
-        let socket = self.socket(&from.namespace, options, service.priority)?;
+        let socket = self.socket(&from.namespace, options, service)?;
         sockopt::set_socket_reuseaddr(&socket, true).tried(what)?;
         let (own, there) = (
             match client {
@@ -225,11 +232,14 @@ impl Hosts {
         flow: u32,
         host: &Host,
         priority: u8,
+        dscp: u8,
     ) -> Result<(OwnedFd, SocketAddrV4), Error> {
         self.namespaces.enter(&host.namespace)?;
         let what = || format!("a UDP socket of {} in {}", host.address, host.namespace);
         let socket =
             socket_with(AddressFamily::INET, SocketType::DGRAM, NONBLOCKING, None).tried(what)?;
+        let (level, name, value) = tos(dscp);
+        sys::set_option(socket.as_fd(), level, name, value as i32).tried(what)?;
         sys::set_option(
             socket.as_fd(),
             libc::SOL_SOCKET,
@@ -269,7 +279,7 @@ impl Hosts {
         &mut self,
         namespace: &str,
         options: &SocketOptions,
-        priority: u8,
+        service: &Service,
     ) -> Result<OwnedFd, Error> {
         self.namespaces.enter(namespace)?;
         let what = || format!("a socket in {namespace}");
@@ -281,7 +291,10 @@ impl Hosts {
             Err(Errno::PERM) if self.ports.is_numbered => {}
             set => set.tried(|| format!("congestion control {}", options.congestion))?,
         }
+        let (level, name, tos) = tos(service.dscp);
         let settings = [
+            // Before the priority, which it sets as well.
+            (level, name, Some(tos).filter(|&tos| tos > 0)),
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG, options.mss_bytes),
             (
                 libc::SOL_SOCKET,
@@ -301,7 +314,7 @@ impl Hosts {
             (
                 libc::SOL_SOCKET,
                 libc::SO_PRIORITY,
-                Some(u32::from(priority)).filter(|&priority| priority > 0),
+                Some(u32::from(service.priority)).filter(|&priority| priority > 0),
             ),
         ];
         for (level, name, value) in settings {

@@ -288,10 +288,20 @@ fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
         "codel" => &[24, 32],
         "pie" => &[36],
         "fq" => return double(counts, 80),
+        "cake" => return cake_marks(counts),
         _ => return None,
     };
     let mut counts = places.iter().map(|&at| word(counts, at).map(u64::from));
     counts.try_fold(0, |most, count| Some(most.max(count?)))
+}
+
+/// Packets that CAKE has marked, which it counts by tin.
+fn cake_marks(counts: &[u8]) -> Option<u64> {
+    const TINS: u16 = 10;
+    const MARKED: u16 = 8;
+    let tins = attributes(attribute(counts, TINS)?);
+    let marked = tins.map(|(_, tin)| word(attribute(tin, MARKED)?, 0).map(u64::from));
+    marked.sum()
 }
 
 /// Request for a generic family by its name.
@@ -410,12 +420,16 @@ mod tests {
         assert_eq!(counted("fq_codel", &[0, 1, 2, 30, 4, 5, 6, 0, 8]), 30);
         assert_eq!(counted("fq_codel", &[0, 1, 2, 0, 4, 5, 6, 70, 8]), 70);
         assert_eq!(counted("sfq", &[1, 2, 3, 4]), 0);
+        // Nested attributes, each with its type above its length: tins, and in each of two its marked packets.
+        let (tins, tin, marked) = (0xa_001c, |number: u32| number << 16 | 0xc, 0x8_0008);
+        let own = [tins, tin(1), marked, 30, tin(2), marked, 12];
+        assert_eq!(counted("cake", &own), 42);
     }
 
     #[test]
     fn marks_of_an_unknown_discipline_are_unknown() {
-        let cake = parsed(&queue("cake\0", &[0; 64])).expect("counters");
-        assert_eq!((cake.dropped_p, cake.marked_p), (4, UNKNOWN));
+        let other = parsed(&queue("hhf\0", &[0; 64])).expect("counters");
+        assert_eq!((other.dropped_p, other.marked_p), (4, UNKNOWN));
         let short = parsed(&queue("codel\0", &[0; 8])).expect("counters");
         assert_eq!(short.marked_p, UNKNOWN);
     }

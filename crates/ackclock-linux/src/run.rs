@@ -231,6 +231,7 @@ impl Run {
                 namespace: server.namespace.clone(),
                 group,
                 priority,
+                dscp: self.spec.plan.groups[group as usize].dscp,
             };
             let options = self.spec.sockets_of_group(group)?.0;
             let is_here = self.spec.is_local(server);

@@ -45,6 +45,7 @@ impl Plan {
         for group in &self.groups {
             check_reader(group.slow_reader)?;
             check_misbehaviour(group.misbehaviour)?;
+            check_max("dscp", u64::from(group.dscp), 63)?;
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;

@@ -157,7 +157,7 @@ pub struct ChangePlan {
 }
 
 /// A path: to the first hop's queue, on to the next, then to the far end.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathPlan {
     /// The queueing links on it, in order.
@@ -168,7 +168,7 @@ pub struct PathPlan {
 }
 
 /// A queueing link on a path.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopPlan {
     /// Propagation delay to this link's queue.

@@ -22,6 +22,8 @@ pub struct GroupPlan {
     /// Misbehaviour of the receivers; `null`: none.
     #[serde(deserialize_with = "Option::deserialize")]
     pub misbehaviour: Option<Misbehaviour>,
+    /// Codepoint of the DS field of the packets, both ways, 0 to 63 (RFC 2474).
+    pub dscp: u8,
 }
 
 /// A misbehaving receiver (S. Savage et al.: TCP congestion control with a misbehaving receiver, CCR 29(5), 1999).

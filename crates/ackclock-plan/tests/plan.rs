@@ -69,6 +69,11 @@ fn impossible_values_are_rejected_with_a_message() {
             "priority is 16, but at most 15 is possible",
         ),
         (
+            "/groups/1/dscp",
+            json!(64),
+            "dscp is 64, but at most 63 is possible",
+        ),
+        (
             "/changes/0/link",
             json!(4),
             "a change at 2 s names link 4, but there are 4 links",

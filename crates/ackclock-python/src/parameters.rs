@@ -3,7 +3,7 @@
 use ackclock_congestion::realtime::{self, MediaRates};
 use ackclock_congestion::{contract, Error};
 use ackclock_core::Rate;
-use ackclock_sim::queue::{QueueContext, DISCIPLINES};
+use ackclock_sim::queue::{FlowHeaders, QueueContext, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -25,7 +25,8 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
     let context = QueueContext {
         rate_bps,
         seed: 0,
-        priorities: &[],
+        frame_bytes: 0,
+        headers: FlowHeaders::NONE,
     };
     let made = parsed(parameters_json).and_then(|read| maker(&read, &context).map(drop));
     made.map_err(|error| PyValueError::new_err(error.to_string()))

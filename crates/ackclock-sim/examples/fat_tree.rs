@@ -157,6 +157,7 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
             "tcp": tcp(options.text("delayed_ack")),
             "slow_reader": null,
             "misbehaviour": null,
+            "dscp": 0,
         }],
         "flows": flows,
             "traffic": [],

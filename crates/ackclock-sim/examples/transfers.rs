@@ -93,6 +93,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "tcp": tcp("on"),
             "slow_reader": null,
             "misbehaviour": null,
+            "dscp": 0,
         }],
         "flows": [],
         "traffic": [{

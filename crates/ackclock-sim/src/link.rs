@@ -16,7 +16,7 @@ use ackclock_core::{Rate, Time};
 use ackclock_plan::{LinkPlan, Tunnel};
 
 use crate::packet::{Flags, Packet};
-use crate::queue::{self, Drops, Priorities, Queue};
+use crate::queue::{self, Drops, FlowHeaders, Queue};
 use crate::PlanError;
 
 pub use counters::Counters;
@@ -121,7 +121,7 @@ impl Link {
     ///
     /// # Errors
     /// If the discipline or its parameters are not known.
-    pub fn new(plan: &LinkPlan, priorities: Priorities<'_>, seed: u64) -> Result<Link, PlanError> {
+    pub fn new(plan: &LinkPlan, headers: &FlowHeaders, seed: u64) -> Result<Link, PlanError> {
         let mut link = Link {
             busy_until: Time::ZERO,
             byte_time: 0,
@@ -136,7 +136,7 @@ impl Link {
             down: false,
             has_drops: false,
             propagation: Propagation::new(plan),
-            queue: Link::discipline(plan, plan.rate, priorities, seed)?,
+            queue: Link::discipline(plan, plan.rate, headers, seed)?,
             queued_bytes: 0,
             empty_since: Time::ZERO,
             rate: plan.rate,

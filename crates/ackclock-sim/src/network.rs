@@ -22,7 +22,7 @@ use crate::options::Blocks;
 use crate::packet::{acknowledgement, Packet, NO_ATTACHMENT};
 use crate::path::{DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
-use crate::queue::Priorities;
+use crate::queue::FlowHeaders;
 use crate::receiver::Reply;
 use crate::routing::{Next, Routing};
 use crate::sender::{Outlet, SendReason};
@@ -84,7 +84,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Make the network of a plan, with the forward and reverse paths of its flows and the priorities of their
+    /// Make the network of a plan, with the forward and reverse paths of its flows and the headers of their
     /// packets. The first `given` flows have their slots from the start.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Network {
     pub fn new<'a>(
         plan: &Plan,
         paths: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
-        priorities: Priorities<'_>,
+        headers: &FlowHeaders,
         given: usize,
         seed: u64,
     ) -> Result<Network, PlanError> {
@@ -100,7 +100,7 @@ impl Network {
         seeds.next_u64();
         let seeds: Vec<u64> = plan.links.iter().map(|_| seeds.next_u64()).collect();
         let links = plan.links.iter().zip(&seeds);
-        let links = links.map(|(link, &seed)| Link::new(link, priorities, seed));
+        let links = links.map(|(link, &seed)| Link::new(link, headers, seed));
         let mut links = links.collect::<Result<Vec<_>, _>>()?;
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
             links[change.link as usize].enable_propagation();
@@ -110,7 +110,7 @@ impl Network {
             links[link].disable_propagation();
         }
         let paths: Vec<_> = paths.collect();
-        let captures = Captures::of(plan, &paths, seed);
+        let captures = Captures::of(plan, &paths, headers, seed);
         let is_traced = plan.record.packets || captures.is_some();
         if is_traced {
             links.iter_mut().for_each(Link::enable_tracing);
@@ -122,7 +122,7 @@ impl Network {
         let mut network = Network {
             now: Time::ZERO,
             link_events: links::timing_wheel(plan),
-            changes: Changes::new(plan, priorities, &seeds)?,
+            changes: Changes::new(plan, headers, &seeds)?,
             has_impairments: !impairments.is_empty(),
             impairments,
             copies: BTreeMap::new(),

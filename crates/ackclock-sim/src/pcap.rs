@@ -28,6 +28,7 @@ use ackclock_plan::{FlowPlan, PathPlan, Plan};
 
 use crate::options::Block;
 use crate::packet::{Ecn, Packet};
+use crate::queue::FlowHeaders;
 use crate::sender::SendReason;
 
 mod connection;
@@ -53,6 +54,8 @@ pub struct Captures {
     /// Packets in transit, by their attachment.
     in_transit: Vec<InTransit>,
     ground_truth: GroundTruth,
+    /// Headers of the flows' packets, of which frames have the DS codepoint.
+    headers: FlowHeaders,
     /// Seed of the run, for initial numbers.
     seed: u64,
 }
@@ -66,7 +69,12 @@ struct InTransit {
 
 impl Captures {
     /// Captures of a plan, if it has any; `paths`: forward and reverse paths of its flows.
-    pub fn of(plan: &Plan, paths: &[(&PathPlan, &PathPlan)], seed: u64) -> Option<Captures> {
+    pub fn of(
+        plan: &Plan,
+        paths: &[(&PathPlan, &PathPlan)],
+        headers: &FlowHeaders,
+        seed: u64,
+    ) -> Option<Captures> {
         let vantages = plan.record.pcap.vantages().iter();
         let points = vantages.map(|vantage| Point::new(vantage, &plan.links, paths));
         let files: Vec<_> = points.map(|point| (point, File::empty())).collect();
@@ -76,6 +84,7 @@ impl Captures {
             paths: BTreeMap::new(),
             in_transit: Vec::new(),
             ground_truth: GroundTruth::default(),
+            headers: headers.clone(),
             seed,
         })
     }
@@ -163,6 +172,7 @@ impl Captures {
             Some(connection) => connection.compose(packet, blocks, frame),
             None => frame.set_datagram(packet),
         };
+        frame.set_codepoint(self.headers.of(packet.flow).dscp);
         *row = self.ground_truth.send(packet, header, reason, time);
         self.ground_truth.write_resolved(now);
         self.record_frame(packet, host(packet.kind.is_forward()), time, now);

@@ -13,7 +13,10 @@ mod bands;
 mod fifo;
 mod fq;
 pub(crate) mod hash;
+mod headers;
 mod periodic;
+
+pub use headers::{FlowHeader, FlowHeaders};
 
 /// Declare the modules of the disciplines and the list [`DISCIPLINES`].
 macro_rules! disciplines {
@@ -29,6 +32,7 @@ disciplines! {
     ared,
     bfifo,
     blue,
+    cake,
     codel,
     dualpi2,
     fq_codel,
@@ -131,9 +135,8 @@ pub trait Discipline: Send {
     }
 }
 
-/// Priorities of the flows' packets, 0 to 15, as in `tc-prio(8)`: for each run of flows with the same one, the
-/// number of the first flow and the priority. The first run begins with flow 0.
-pub type Priorities<'a> = &'a [(u32, u8)];
+/// Disciplines that distinguish hosts, which costs memory for each generated transfer between nodes.
+pub const HOST_AWARE: &[&str] = &["cake"];
 
 /// Context in which a discipline is made, besides its parameters.
 #[derive(Clone, Copy, Debug)]
@@ -142,8 +145,10 @@ pub struct QueueContext<'a> {
     pub rate_bps: f64,
     /// Seed of the discipline's stream of random numbers.
     pub seed: u64,
-    /// Priorities of the flows.
-    pub priorities: Priorities<'a>,
+    /// Wire bytes of the frame around an IP packet.
+    pub frame_bytes: u32,
+    /// Headers of the flows' packets.
+    pub headers: &'a FlowHeaders,
 }
 
 impl QueueContext<'_> {
@@ -253,7 +258,7 @@ mod template;
 /// Packets for tests of disciplines.
 #[cfg(test)]
 pub mod testing {
-    use super::QueueContext;
+    use super::{FlowHeaders, QueueContext};
     use crate::packet::{Kind, Packet, NO_PACKET};
     use ackclock_core::Time;
 
@@ -261,7 +266,8 @@ pub mod testing {
     pub const CONTEXT: QueueContext = QueueContext {
         rate_bps: 1e9,
         seed: 1,
-        priorities: &[],
+        frame_bytes: 14,
+        headers: FlowHeaders::NONE,
     };
 
     /// A data packet of flow 0.

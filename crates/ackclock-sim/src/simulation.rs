@@ -25,6 +25,7 @@ use crate::PlanError;
 
 mod connection;
 mod delays;
+mod headers;
 mod lifecycle;
 mod rows;
 mod sampling;
@@ -99,8 +100,8 @@ impl Simulation {
                 max: MAX_FLOWS,
             });
         }
-        let priorities = priorities(plan, &transfers, given);
-        let mut network = Network::new(plan, paths(plan), &priorities, given, seed)?;
+        let headers = headers::flow_headers(plan, &transfers, given);
+        let mut network = Network::new(plan, paths(plan), &headers, given, seed)?;
         for ends in ends(plan, &transfers) {
             network.check_ends(ends)?;
         }
@@ -442,15 +443,4 @@ fn ends<'a>(plan: &'a Plan, transfers: &'a Transfers) -> impl Iterator<Item = En
     let flows = plan.flows.iter().map(|flow| flow.ends);
     let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.ends);
     flows.chain(datagrams).flatten().chain(transfers.nodes())
-}
-
-/// Priorities of the flows' packets. `given` flows are not generated.
-fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<(u32, u8)> {
-    let flows = plan.flows.iter().map(|flow| flow.priority);
-    let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.priority);
-    let generated = transfers.priorities();
-    let generated = generated.map(|(first, priority)| ((given + first) as u32, priority));
-    let mut priorities: Vec<_> = (0..).zip(flows.chain(datagrams)).chain(generated).collect();
-    priorities.dedup_by_key(|&mut (_, priority)| priority);
-    priorities
 }

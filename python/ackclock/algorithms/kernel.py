@@ -42,12 +42,15 @@ class Knob:
 class Word:
     """A parameter of a discipline in tc, before its value: `{ word = "limit" }`. What is not given has no word.
 
-    A boolean is a word alone: `{ word = "ecn", otherwise = "noecn" }`.
+    A boolean is a word alone: `{ word = "ecn", otherwise = "noecn" }`. So is a choice that tc has no word for:
+    `{ word = "" }` if its values are tc's words, else `{ values = { off = "no-ack-filter", … } }`.
     """
 
-    word: str
-    #: A boolean: the word for false, if tc has one.
+    word: str = ""
+    #: The word for false, or for what is not given, if tc has one.
     otherwise: str = ""
+    #: The word for each value of a choice.
+    values: Mapping[str, str] = field(default_factory=dict)
     #: tc takes whole numbers only, without a unit; others are refused.
     is_integer: bool = False
 
@@ -107,6 +110,7 @@ def _kernel_parameter(table: Mapping[str, Any]) -> KernelParameter:
     """A parameter in its form, which the key that is its own tells."""
     forms: dict[str, type[KernelParameter]] = {
         "knob": Knob, "word": Word, "fixed": Fixed, "given": Absent, "clock": Clock,
+        "values": Word,
     }  # fmt: skip
     for key, form in forms.items():
         if key in table:

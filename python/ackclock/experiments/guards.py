@@ -155,7 +155,7 @@ def _bottlenecks(plan: Plan, group: int) -> Iterator[LinkPlan]:
 def _marks(queue: QueuePlan) -> bool:
     """Return True if a qdisc sets CE: DualPI2 always does, and CoDel above `ce_threshold`."""
     given = queue.parameters
-    return bool(queue.discipline == "dualpi2" or given.get("ecn") or given.get("ce_threshold_s") is not None)
+    return bool(queue.discipline in ("cake", "dualpi2") or given.get("ecn") or given.get("ce_threshold_s") is not None)
 
 
 def short_queue_doubt(plan: Plan, engine: str) -> str | None:

@@ -209,7 +209,7 @@ class GroupPlan:
 
     `congestion` and `tcp` are None where the flows are not TCP. `slow_reader` is the application at the receivers, as
     `crates/ackclock-traffic` reads it; None: it reads at once. `misbehaviour` is what the receivers do against TCP's
-    rules, as `crates/ackclock-plan` reads it.
+    rules, as `crates/ackclock-plan` reads it. `dscp` is the codepoint of their packets, both ways.
     """
 
     name: str
@@ -217,6 +217,7 @@ class GroupPlan:
     tcp: TcpPlan | None
     slow_reader: Parameters | None = field(default=None, hash=False)
     misbehaviour: Parameters | None = field(default=None, hash=False)
+    dscp: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing_extensions import TypeAliasType
 
 from ackclock.algorithms.selection import FromSpec, Given
 from ackclock.input import units
-from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, shown
+from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, nearest, shown
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
 from ackclock.scenario.traces import Traceable
 
@@ -24,6 +24,25 @@ MOMENT = Quantity(units.time_s, "0s", "720h")
 RATE = Quantity(*RATE_BOUNDS)
 RTT = Quantity(units.time_s, "0.1us", "1h")
 TRANSFER = SizeQuantity(units.size, (("B", 1, 1e15), ("p", 1, 1e12)))
+
+
+#: Codepoints of the DS field by their names (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622).
+CODEPOINTS: Mapping[str, int] = {
+    **{f"cs{number}": 8 * number for number in range(8)},
+    **{f"af{row}{column}": 8 * row + 2 * column for row in range(1, 5) for column in range(1, 4)},
+    "ef": 46, "va": 44, "le": 1,
+}  # fmt: skip
+
+
+def codepoint_reader() -> PlainValidator:
+    """An annotation: the name of a codepoint of the DS field."""
+
+    def read(value: object) -> int:
+        if isinstance(value, str) and value in CODEPOINTS:
+            return CODEPOINTS[value]
+        raise fault(shown(value), nearest(value, tuple(CODEPOINTS)))
+
+    return PlainValidator(read, json_schema_input_type=Annotated[Any, WithJsonSchema({"enum": list(CODEPOINTS)})])
 
 
 def _one_line(text: str) -> str:
@@ -80,6 +99,7 @@ Congestion = TypeAliasType("Congestion", Annotated[Given, FromSpec("congestion",
 RealtimeCongestion = TypeAliasType(
     "RealtimeCongestion", Annotated[Given, FromSpec("realtime", short=True, names_only=True)]
 )
+Dscp = TypeAliasType("Dscp", Annotated[int, codepoint_reader()])
 Queue = TypeAliasType("Queue", Annotated[Given, FromSpec("queue")])
 Tcp = TypeAliasType("Tcp", Annotated[Given, FromSpec("stack", default=DEFAULT_STACK)])
 

@@ -79,6 +79,18 @@ TC_ARGUMENTS = [
         'alpha = 1, beta = 10, bytemode = true, dq_rate_estimator = true, tupdate = "30ms"',
         "pie limit 1000 target 15ms tupdate 30ms alpha 1 beta 10 noecn bytemode dq_rate_estimator",
     ),
+    (
+        "cake",
+        'rtt = "20ms"',
+        "cake unlimited diffserv3 triple-isolate no-ack-filter rtt 20ms raw noatm mpu 0",
+    ),
+    (
+        "cake",
+        'bandwidth = "8Mbit", diffserv = "besteffort", isolation = "dual-dsthost", ack_filter = "aggressive", '
+        'overhead = -4, link_layer = "ptm", mpu = 64, memlimit = "1MB"',
+        "cake bandwidth 8000000bit besteffort dual-dsthost ack-filter-aggressive rtt 100ms overhead -4 ptm mpu 64"
+        " memlimit 1000000",
+    ),
     # 4 Mb/s × 10 ms + 10,000 B = 15,000 B, less than the limit.
     ("tbf", 'limit = "64KB", latency = "10ms", per_flow = false', "tbf rate 4000000bit burst 10000 limit 15000"),
 ]
@@ -119,7 +131,8 @@ def test_every_parameter_is_used_or_fixed():
             value = others.get(parameter.kind, lambda p: p.read(p.minimum))(parameter)
             value = value.value if hasattr(value, "value") else value
             if value == old:
-                value = not value if parameter.kind == "boolean" else parameter.read(parameter.maximum)
+                last = parameter.choices[0] if parameter.kind == "choice" else parameter.maximum
+                value = not value if parameter.kind == "boolean" else parameter.read(last)
                 value = value.value if hasattr(value, "value") else value
             value = int(value) if parameter.kind in ("packets", "bytes") else value
             changed = _with(plan(name, given), spec.key(key), value)

@@ -124,7 +124,7 @@ def test_generated_transfers_have_their_algorithm_in_their_table():
 
 def test_an_unknown_candidate_has_a_suggestion_and_the_list():
     with pytest.raises(InputError) as error:
-        candidates.tried("cake,fq_codel", {})
+        candidates.tried("fq,fq_codel", {})
     assert str(error.value) == (
-        '--candidates: found "cake"; expected "fq_codel", or another name that `ackclock show` lists'
+        '--candidates: found "fq"; expected "fq_codel", or another name that `ackclock show` lists'
     )

@@ -19,10 +19,14 @@ impl Run {
     pub(super) fn begin_stream(&mut self, flow: u32) -> Result<(), Error> {
         let number = flow as usize - self.plans.datagrams().start;
         let plan = self.spec.plan.datagrams[number].clone();
-        let (host_pair, priority) = (self.spec.datagrams[number].clone(), plan.priority);
+        let host_pair = self.spec.datagrams[number].clone();
+        let class = (
+            plan.priority,
+            self.spec.plan.groups[plan.group as usize].dscp,
+        );
         let start = self.plans.start(&self.spec, flow as usize).max(self.now);
-        let (source, own) = self.end_of_stream(flow, &host_pair.source, priority)?;
-        let (sink, there) = self.end_of_stream(flow, &host_pair.destination, priority)?;
+        let (source, own) = self.end_of_stream(flow, &host_pair.source, class)?;
+        let (sink, there) = self.end_of_stream(flow, &host_pair.destination, class)?;
         self.hosts.namespaces.enter("")?;
         if let Some(sink) = &sink {
             connect(sink, &own).tried(|| format!("UDP to {own}"))?;
@@ -53,12 +57,12 @@ impl Run {
         &mut self,
         flow: u32,
         host: &Host,
-        priority: u8,
+        (priority, dscp): (u8, u8),
     ) -> Result<(Option<OwnedFd>, SocketAddrV4), Error> {
         match self.hosts.datagrams_at(flow, host) {
             Some(address) if !self.spec.is_local(host) => Ok((None, address)),
             _ => {
-                let (socket, own) = self.hosts.datagrams(flow, host, priority)?;
+                let (socket, own) = self.hosts.datagrams(flow, host, priority, dscp)?;
                 Ok((Some(socket), own))
             }
         }

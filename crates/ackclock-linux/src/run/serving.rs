@@ -37,6 +37,7 @@ impl Run {
             namespace: server.namespace.clone(),
             group: plan.about.group,
             priority: plan.priority,
+            dscp: self.spec.plan.groups[plan.about.group as usize].dscp,
         };
         let (socket, own, there) =
             self.hosts

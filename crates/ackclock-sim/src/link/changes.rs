@@ -4,7 +4,7 @@ use ackclock_core::{Rate, Time, PICOSECONDS_PER_SECOND};
 
 use super::{Link, RandomLoss};
 use crate::packet::Packet;
-use crate::queue::{self, Priorities, Queue, QueueContext};
+use crate::queue::{self, FlowHeaders, Queue, QueueContext};
 use crate::PlanError;
 use ackclock_plan::{LinkPlan, LossPlan};
 
@@ -19,13 +19,14 @@ impl Link {
     pub fn discipline(
         plan: &LinkPlan,
         rate: Rate,
-        priorities: Priorities<'_>,
+        headers: &FlowHeaders,
         seed: u64,
     ) -> Result<Queue, PlanError> {
         let context = QueueContext {
             rate_bps: rate.bits_per_second(),
             seed,
-            priorities,
+            frame_bytes: plan.frame_overhead_bytes,
+            headers,
         };
         queue::make(&plan.queue.discipline, &plan.queue.parameters, &context)
     }

@@ -28,7 +28,7 @@ fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
         trace: None,
         bottleneck: true,
     };
-    Link::new(&plan, &[(0, 0)], 1).expect("a sound plan")
+    Link::new(&plan, FlowHeaders::NONE, 1).expect("a sound plan")
 }
 
 /// 1000 bytes with the frame.

@@ -6,7 +6,7 @@ use ackclock_plan::{ChangePlan, Plan};
 
 use super::{Network, Time, NONE};
 use crate::link::Link;
-use crate::queue::{Priorities, Queue};
+use crate::queue::{FlowHeaders, Queue};
 use crate::PlanError;
 
 /// The changes still to come.
@@ -24,11 +24,7 @@ struct Change {
 
 impl Changes {
     /// The changes of a plan, in order of time. `seeds`: by link.
-    pub fn new(
-        plan: &Plan,
-        priorities: Priorities<'_>,
-        seeds: &[u64],
-    ) -> Result<Changes, PlanError> {
+    pub fn new(plan: &Plan, headers: &FlowHeaders, seeds: &[u64]) -> Result<Changes, PlanError> {
         let mut plans = plan.changes.clone();
         plans.sort_by_key(|change| change.at);
         let mut rates: Vec<Rate> = plan.links.iter().map(|link| link.rate).collect();
@@ -44,7 +40,7 @@ impl Changes {
             if was_up && !is_up[link] {
                 seeds[link] = seeds[link].wrapping_add(1);
                 let (plan, rate, seed) = (&plan.links[link], rates[link], seeds[link]);
-                fresh = Some(Link::discipline(plan, rate, priorities, seed)?);
+                fresh = Some(Link::discipline(plan, rate, headers, seed)?);
             }
             pending.push(Change {
                 plan: change,

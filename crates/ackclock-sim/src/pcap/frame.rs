@@ -15,6 +15,8 @@ use crate::packet::{Ecn, Packet};
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
+/// Offset of the DS field in a frame, with the ECN bits.
+const DS_FIELD: usize = ETHERNET_BYTES + 1;
 /// Offset of the time to live in a frame, and its initial value, as in Linux.
 const TIME_TO_LIVE: usize = ETHERNET_BYTES + 8;
 const FIRST_TIME_TO_LIVE: u8 = 64;
@@ -135,6 +137,13 @@ impl Frame {
         }
     }
 
+    /// Set the codepoint of the DS field (RFC 2474).
+    pub fn set_codepoint(&mut self, dscp: u8) {
+        if let Some(field) = self.bytes.get_mut(DS_FIELD) {
+            *field = dscp << 2;
+        }
+    }
+
     /// Decrement the time to live, as a router does.
     pub fn pass_router(&mut self) {
         if let Some(time_to_live) = self.bytes.get_mut(TIME_TO_LIVE) {
@@ -149,7 +158,7 @@ impl Frame {
         let start = file.len();
         file.extend(&self.bytes);
         let ip = &mut file[start + ETHERNET_BYTES..][..IP_BYTES];
-        ip[1] = ecn_bits(ecn);
+        ip[1] |= ecn_bits(ecn);
         let checksum = !sum(&[ip]);
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());
     }

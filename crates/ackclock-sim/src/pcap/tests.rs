@@ -6,6 +6,7 @@ use super::frame::{ACK, AE, CWR, ECE, FIN, SYN};
 use super::parser::{datagrams, frames, records, Frame};
 use super::*;
 use crate::packet::{acknowledgement, Ecn, Flags, Kind, MAX_WINDOW, NO_PACKET};
+use crate::queue::FlowHeader;
 use ackclock_plan::{CongestionPlan, LinkPlan, PathPlan, Vantage};
 use serde_json::{json, Value};
 
@@ -68,6 +69,7 @@ fn at_senders() -> Captures {
         paths: BTreeMap::new(),
         in_transit: Vec::new(),
         ground_truth: GroundTruth::default(),
+        headers: FlowHeaders::NONE.clone(),
         seed: 1,
     }
 }
@@ -448,12 +450,17 @@ fn records_ahead_of_the_clock_wait() {
 #[test]
 fn all_vantage_points_capture_the_same_frame_with_local_ecn_bits() {
     let wire = Point::new(&Vantage::Link("first".to_owned()), &[first_link()], &[]);
+    let expedited = FlowHeader {
+        dscp: 46,
+        ..FlowHeader::default()
+    };
     let mut captures = Captures {
         files: vec![
             (Point::Senders, File::empty()),
             (wire, File::empty()),
             (Point::Receivers, File::empty()),
         ],
+        headers: FlowHeaders::new([(0, expedited)]),
         ..at_senders()
     };
     open_at_zero(&mut captures, &flow(None, &json!({})));
@@ -476,6 +483,7 @@ fn all_vantage_points_capture_the_same_frame_with_local_ecn_bits() {
         .flatten()
         .map(|f| (f.nanoseconds / 1_000_000, f.tos, f.time_to_live))
         .collect();
-    assert_eq!(told, [(1, 2, 64), (2, 3, 64), (7, 3, 63)]);
+    // EF is 46, above the two ECN bits.
+    assert_eq!(told, [(1, 0xba, 64), (2, 0xbb, 64), (7, 0xbb, 63)]);
     assert!(files.iter().flatten().all(|f| f.timestamps == Some((5, 0))));
 }

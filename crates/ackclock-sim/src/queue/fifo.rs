@@ -42,6 +42,18 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Take the packet at a position.
+    pub fn remove(&mut self, index: usize) -> Option<Packet> {
+        let packet = self.packets.remove(index)?;
+        self.bytes -= u64::from(packet.wire_bytes);
+        Some(packet)
+    }
+
+    /// The packets, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter()
+    }
+
     /// The first packet.
     pub fn first(&self) -> Option<&Packet> {
         self.packets.front()

@@ -62,15 +62,10 @@ pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_j
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     let map = parameters.map()?;
-    let default_band = map[0];
-    let series = context.priorities.iter();
-    let series: Vec<(u32, usize)> = series
-        .map(|&(first, priority)| (first, map[usize::from(priority) % PRIORITIES]))
-        .collect();
+    let headers = context.headers.clone();
     let band_of = move |packet: &Packet| {
-        let after = series.partition_point(|&(first, _)| first <= packet.flow);
-        let known = after.checked_sub(1).map(|of| series[of].1);
-        known.unwrap_or(default_band)
+        let priority = headers.of(packet.flow).priority;
+        map[usize::from(priority) % PRIORITIES]
     };
     let bands = Bands::new(parameters.bands, parameters.limit_packets, band_of);
     Ok(Queue::other(bands))
@@ -80,7 +75,7 @@ pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_j
 mod tests {
     use super::*;
     use crate::queue::testing::{packet, CONTEXT};
-    use crate::queue::{Backlog, Drops};
+    use crate::queue::{Backlog, Drops, FlowHeader, FlowHeaders};
     use ackclock_core::Time;
     use serde_json::json;
 
@@ -88,9 +83,13 @@ mod tests {
 
     /// 16 flows, whose priority is their number.
     fn prio(bands: u32, priomap: &str, limit: u32) -> Result<Queue, serde_json::Error> {
-        let priorities: Vec<(u32, u8)> = (0..16).map(|flow| (flow, flow as u8)).collect();
+        let with_priority = |flow| FlowHeader {
+            priority: flow as u8,
+            ..FlowHeader::default()
+        };
+        let headers = FlowHeaders::new((0..16).map(|flow| (flow, with_priority(flow))));
         let context = QueueContext {
-            priorities: &priorities,
+            headers: &headers,
             ..CONTEXT
         };
         let parameters = json!({ "bands": bands, "priomap": priomap, "limit_packets": limit });

@@ -98,10 +98,17 @@ impl Transfers {
         0..self.parts.len()
     }
 
-    /// Number of the first transfer and priority of the packets, by traffic.
-    pub fn priorities(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
-        let parts = self.parts.iter();
-        parts.map(|part| (part.first, part.flow.priority))
+    /// Number of a traffic's first transfer.
+    pub fn first(&self, traffic: usize) -> usize {
+        self.parts[traffic].first
+    }
+
+    /// Between whom the transfers of a traffic are, in the order of their numbers.
+    pub fn ends_of(&self, traffic: usize) -> impl Iterator<Item = Ends> + '_ {
+        let arriving = self.parts[traffic].arriving.clone().into_iter().flatten();
+        let ahead = self.schedule.of_workload(traffic);
+        let ahead = ahead.map(|index| self.schedule.transfer(index));
+        arriving.chain(ahead).map(|transfer| transfer.ends)
     }
 
     /// The nodes between which transfers are that have no paths.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ackclock_core::Time;
 use ackclock_plan::QueuePlan;
 use ackclock_sim::packet::{Ecn, Flags, Kind, Packet, NO_PACKET};
-use ackclock_sim::queue::{self, Backlog, Drops, Queue, QueueContext};
+use ackclock_sim::queue::{self, Backlog, Drops, FlowHeader, FlowHeaders, Queue, QueueContext};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -40,19 +40,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn make(plan: &QueuePlan, seed: u64) -> Queue {
+    let header = |flow: u32| FlowHeader {
+        priority: [0, 2, 4, 6, 8, 10, 12, 15][flow as usize],
+        dscp: [0, 8, 46, 34, 0, 0, 8, 46][flow as usize],
+        bare_ack_bytes: 52,
+        hosts: [flow % 3, 3 + flow % 2],
+    };
     let context = QueueContext {
         rate_bps: 1e7,
         seed,
-        priorities: &[
-            (0, 0),
-            (1, 2),
-            (2, 4),
-            (3, 6),
-            (4, 8),
-            (5, 10),
-            (6, 12),
-            (7, 15),
-        ],
+        frame_bytes: 14,
+        headers: &FlowHeaders::new((0..FLOWS).map(|flow| (flow, header(flow)))),
     };
     queue::make(&plan.discipline, &plan.parameters, &context)
         .unwrap_or_else(|error| panic!("{}: {error}", plan.discipline))

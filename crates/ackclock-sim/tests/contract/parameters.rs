@@ -1,6 +1,6 @@
 //! Parameters: those of the algorithm spec are taken, others are refused in words.
 
-use ackclock_sim::queue::QueueContext;
+use ackclock_sim::queue::{FlowHeaders, QueueContext};
 use ackclock_sim::{queue, PlanError};
 use serde_json::{json, Value};
 
@@ -9,7 +9,8 @@ use crate::kit::cards::{congestion_controls, disciplines};
 const SURROUNDINGS: QueueContext = QueueContext {
     rate_bps: 1e7,
     seed: 1,
-    priorities: &[(0, 0)],
+    frame_bytes: 14,
+    headers: FlowHeaders::NONE,
 };
 
 /// Make an algorithm from other parameters.

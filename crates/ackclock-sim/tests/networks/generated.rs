@@ -29,6 +29,7 @@ fn tree(duration: Time, traffic: Vec<TrafficPlan>, datagrams: Vec<DatagramPlan>)
         tcp: Some(linux()),
         slow_reader: None,
         misbehaviour: None,
+        dscp: 0,
     }];
     Plan {
         traffic,

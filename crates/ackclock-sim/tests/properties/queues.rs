@@ -10,6 +10,9 @@ use serde_json::json;
 use super::plans::{any_plan, cases, finite_plan, simulate};
 use crate::kit::{link, linux, ms, path, plan, transfer};
 
+/// Wire bytes of the longest packet; the clock of `cake` lets one leave before its time has come.
+const LONGEST_BYTES: f64 = 1600.0;
+
 /// Kinds of packets as the log numbers them.
 const SYN: u8 = 0;
 const SYN_ACK: u8 = 1;
@@ -34,19 +37,43 @@ fn tbf(rate_bps: f64, burst_bytes: u64, limit_bytes: u64, per_flow: bool) -> Que
     )
 }
 
+fn cake(rate_bps: f64, limit_bytes: u64, ack_filter: &str) -> QueuePlan {
+    queue(
+        "cake",
+        json!({
+            "bandwidth_bps": rate_bps, "diffserv": "diffserv4", "isolation": "triple-isolate",
+            "ack_filter": ack_filter, "rtt_s": 0.1, "link_layer": "noatm", "overhead": null, "mpu": 0,
+            "memlimit_bytes": limit_bytes,
+        }),
+    )
+}
+
+/// Bytes per second of a shaper, and bytes that may leave at once.
+fn rate_and_burst(queue: &QueuePlan) -> (f64, f64) {
+    let number = |key: &str| queue.parameters[key].as_f64();
+    let rate = number("rate_bps").or_else(|| number("bandwidth_bps"));
+    let burst = number("burst_bytes").unwrap_or(LONGEST_BYTES);
+    (rate.unwrap_or(0.0) / 8.0, burst)
+}
+
 /// A plan of which all links, or the bottleneck alone, are shaped.
 fn shaped_plan(plans: impl Strategy<Value = Plan>) -> impl Strategy<Value = Plan> {
-    let shaper = (
-        5e4..5e6_f64,
+    let (rates, limits) = (5e4..5e6_f64, 4000_u64..50_000);
+    let tbfs = (
+        rates.clone(),
         1600_u64..20_000,
-        4000_u64..50_000,
+        limits.clone(),
         any::<bool>(),
     );
+    let tbfs = tbfs.prop_map(|(rate, burst, limit, per_flow)| tbf(rate, burst, limit, per_flow));
+    let filters = prop::sample::select(vec!["off", "on", "aggressive"]);
+    let cakes =
+        (rates, limits, filters).prop_map(|(rate, limit, filter)| cake(rate, limit, filter));
+    let shaper = prop_oneof![tbfs, cakes];
     (plans, shaper, any::<bool>()).prop_map(|(mut plan, shaper, everywhere)| {
-        let (rate_bps, burst_bytes, limit_bytes, per_flow) = shaper;
         let links = if everywhere { plan.links.len() } else { 1 };
         for link in &mut plan.links[..links] {
-            link.queue = tbf(rate_bps, burst_bytes, limit_bytes, per_flow);
+            link.queue = shaper.clone();
         }
         plan
     })
@@ -84,9 +111,7 @@ proptest! {
             }
         }
         let log = simulation.drain().packets;
-        let shaper = &plan.links[0].queue.parameters;
-        let rate = shaper["rate_bps"].as_f64().unwrap_or(0.0) / 8.0;
-        let burst = shaper["burst_bytes"].as_f64().unwrap_or(0.0);
+        let (rate, burst) = rate_and_burst(&plan.links[0].queue);
         let frame = f64::from(plan.links[0].frame_overhead_bytes);
         let mut bytes: HashMap<u32, f64> = HashMap::new();
         for row in (0..log.time_s.len()).filter(|row| log.link[*row] == 0) {

@@ -4,6 +4,7 @@ use ackclock_core::Time;
 use ackclock_plan::{LinkPlan, LossPlan};
 use ackclock_sim::link::Link;
 use ackclock_sim::packet::{Kind, Packet};
+use ackclock_sim::queue::FlowHeaders;
 use proptest::prelude::*;
 
 use super::plans::cases;
@@ -29,7 +30,7 @@ fn is_lost(link: &mut Link, kind: Kind, flow: u32) -> bool {
 }
 
 fn make(loss: LossPlan, seed: u64) -> Link {
-    Link::new(&lossy(loss), &[(0, 0)], seed).expect("a sound link")
+    Link::new(&lossy(loss), FlowHeaders::NONE, seed).expect("a sound link")
 }
 
 proptest! {

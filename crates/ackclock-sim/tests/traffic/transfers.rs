@@ -40,6 +40,7 @@ fn network(duration: Time, traffic: Vec<TrafficPlan>) -> Plan {
             tcp: Some(linux()),
             slow_reader: None,
             misbehaviour: None,
+            dscp: 0,
         }],
         traffic,
         ..plan(duration, vec![link(8e7, 200)], vec![])

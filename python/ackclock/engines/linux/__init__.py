@@ -138,6 +138,8 @@ def _finer(plan: Plan) -> Iterator[str]:
     for link in plan.links:
         if link.queue.discipline in disciplines.NAMES:
             yield from disciplines.unsupported(link.queue)
+    if any(link.queue.discipline == "prio" for link in plan.links) and any(group.dscp for group in plan.groups):
+        yield f'{features.CODEPOINTS} with queue discipline "prio"'
     losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
         yield "loss of every n-th packet"

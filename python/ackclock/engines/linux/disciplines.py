@@ -2,7 +2,8 @@
 
 A spec has its discipline's words; what needs arithmetic or several commands is here. A link's discipline is the leaf
 `10:` of the class `1:1`, where the link's rate is. Sources: tc-pfifo(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
-tc-sfq(8), tc-pie(8), tc-fq_pie(8), tc-tbf(8), tc-prio(8), tc-u32(8).
+tc-sfq(8), tc-pie(8), tc-fq_pie(8), tc-tbf(8), tc-prio(8), tc-cake(8),
+tc-u32(8).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from ackclock.plan import LinkPlan, QueuePlan
 
 #: The disciplines that the kernel has, by their specs.
 NAMES = frozenset(algorithms.in_linux("queue"))
+
+#: Disciplines that distinguish hosts: each group of flows then has separate hosts.
+HOST_AWARE = frozenset({"cake"})
 
 #: The handle of a link's discipline.
 HANDLE = "10:"
@@ -89,12 +93,14 @@ def _tc_arguments(name: str, parameters: Parameters) -> str:
 
 
 def _word(word: Word, kind: str, value: Any) -> list[str]:
-    """The words of one parameter: none where it is not given, or false and tc has no word for that."""
-    if kind == "boolean":
-        return [found] if (found := word.word if value else word.otherwise) else []
-    if value is None:
-        return []
-    return [word.word, str(int(value)) if word.is_integer else FORMS.get(kind, str)(value)]
+    """The words of one parameter: none where it is not given, or false, and tc has no word for that."""
+    if value is None or kind == "boolean":
+        words = [word.word if value else word.otherwise]
+    elif kind == "choice":
+        words = [word.word, word.values.get(value, value)]
+    else:
+        words = [word.word, str(int(value)) if word.is_integer else FORMS.get(kind, str)(value)]
+    return [found for found in words if found]
 
 
 #: Formats of tc's arguments by the kind of the parameter; others are written as they are.

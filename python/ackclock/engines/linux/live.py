@@ -39,7 +39,7 @@ SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 MINIMAL = {
     "pfifo": "pfifo limit 1", "bfifo": "bfifo limit 3000", "htb": "htb", "netem": "netem", "prio": "prio",
     "red": "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 bandwidth 1mbit", "codel": "codel",
-    "fq_codel": "fq_codel", "sfq": "sfq", "pie": "pie", "fq_pie": "fq_pie",
+    "fq_codel": "fq_codel", "sfq": "sfq", "pie": "pie", "fq_pie": "fq_pie", "cake": "cake",
     "tbf": "tbf rate 1mbit burst 3000 limit 3000",
 }  # fmt: skip
 

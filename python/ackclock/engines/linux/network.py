@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from ackclock.engines.linux import disciplines
 from ackclock.engines.linux.stack import HostSettings, settings
 from ackclock.plan import (
     DatagramPlan,
@@ -159,35 +160,45 @@ def unsupported(plan: Plan) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Two paths between a pair of hosts and a priority, which have addresses of their own."""
+    """Two paths between a pair of hosts and a priority, which have addresses of their own.
+
+    `group` is that of the flows where a qdisc distinguishes hosts, since the flows of two groups are between others.
+    """
 
     forward: PathPlan
     reverse: PathPlan
     priority: int
     settings: HostSettings
+    group: int | None
 
 
 def _planned(plan: Plan) -> Iterator[_Way]:
-    hosts = tuple(map(settings, plan.groups))
+    hosts = _hosts(plan)
     yield from (_way(hosts, flow, flow) for flow in plan.flows)
     yield from (_way(hosts, source, source) for source in plan.datagrams)
 
 
 def _generated(plan: Plan) -> Iterator[_Way]:
-    hosts = tuple(map(settings, plan.groups))
+    hosts = _hosts(plan)
     for traffic in plan.traffic:
         if isinstance(traffic.population, PathPairsPlan):
             for path in traffic.population.paths:
                 yield _way(hosts, traffic, path)
 
 
+def _hosts(plan: Plan) -> list[tuple[HostSettings, int | None]]:
+    """The settings of each group's hosts, and its number if it has hosts of its own."""
+    sees_hosts = any(link.queue.discipline in disciplines.HOST_AWARE for link in plan.links)
+    return [(settings(group), number if sees_hosts else None) for number, group in enumerate(plan.groups)]
+
+
 def _way(
-    hosts: Sequence[HostSettings],
+    hosts: Sequence[tuple[HostSettings, int | None]],
     item: FlowPlan | DatagramPlan | TrafficPlan,
     path: FlowPlan | DatagramPlan | PathPairPlan,
 ) -> _Way:
-    """Return the path of an item, given the settings of each group's hosts."""
-    return _Way(path.forward, path.reverse, item.priority, hosts[item.group])
+    """Return the path of an item, given the hosts of each group."""
+    return _Way(path.forward, path.reverse, item.priority, *hosts[item.group])
 
 
 def _twice(hops: Sequence[HopPlan]) -> bool:
@@ -205,7 +216,7 @@ class _Laying:
         self._ways: dict[_Way, Ends] = {}
         self._counts: dict[int, int] = {}
         net = self.network
-        hosts = tuple(map(settings, plan.groups))
+        hosts = _hosts(plan)
         net.flows = [self._ends(_way(hosts, flow, flow)) for flow in plan.flows]
         net.datagrams = [self._ends(_way(hosts, item, item)) for item in plan.datagrams]
         net.traffic = [[self._ends(_way(hosts, item, path)) for path in _paths(item)] for item in plan.traffic]

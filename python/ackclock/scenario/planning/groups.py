@@ -37,7 +37,7 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
     name = group.name or _default_name(spec.name, group)
     readers, misbehaviour = _slow_reader(group, tcp, place, source), _misbehaviour(group, tcp, place, source)
-    return GroupPlan(name, control, tcp, readers, misbehaviour)
+    return GroupPlan(name, control, tcp, readers, misbehaviour, group.dscp)
 
 
 def _misbehaviour(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> Mapping[str, Any] | None:
@@ -66,7 +66,7 @@ def _slow_reader(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> 
 
 def datagram_group(group: Datagrams | QuicFlows) -> GroupPlan:
     """A group of flows over UDP, which has neither a congestion control of TCP nor a TCP."""
-    return GroupPlan(group.name or _default_name(group.protocol, group), None, None)
+    return GroupPlan(group.name or _default_name(group.protocol, group), None, None, dscp=group.dscp)
 
 
 def _default_name(protocol: str, group: Sending) -> str:

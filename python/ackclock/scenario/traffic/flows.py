@@ -12,7 +12,19 @@ from ackclock import algorithms
 from ackclock.input import units
 from ackclock.input.distributions import Period
 from ackclock.input.fields import PlannedTable, Quantity, Spread, Spreadable, Table, fault, fault_at, faults
-from ackclock.scenario.keys import DEFAULT_STACK, MOMENT, RATE, TRANSFER, Congestion, Moment, Name, Rate, Request, Tcp
+from ackclock.scenario.keys import (
+    DEFAULT_STACK,
+    MOMENT,
+    RATE,
+    TRANSFER,
+    Congestion,
+    Dscp,
+    Moment,
+    Name,
+    Rate,
+    Request,
+    Tcp,
+)
 from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed
 
 
@@ -90,6 +102,9 @@ class Sending(Placed):
     )
     priority: Annotated[int, Field(ge=0, le=15)] = Field(
         0, description="priority of the packets of these flows and of their ACKs, 0 to 15 as in tc-prio(8)"
+    )
+    dscp: Dscp = Field(
+        "cs0", validate_default=True, description='DS codepoint of their packets and ACKs, such as "ef" or "cs1"'
     )
 
 
