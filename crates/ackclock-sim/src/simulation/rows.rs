@@ -108,6 +108,7 @@ impl Row {
         let (delivered_before, sent_before) = stream.at_warmup;
         Row {
             start: stream.started,
+            end: stream.ceased.unwrap_or(Time::NEVER),
             delivered_bytes,
             measured_bytes: delivered_bytes - delivered_before,
             sent_packets,
