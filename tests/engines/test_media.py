@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ackclock as ac
-from ackclock import algorithms, metrics
+from ackclock import _core, algorithms, metrics
 from ackclock.engines import engine
 from ackclock.errors import ScenarioError, UnsupportedError
 from ackclock.metrics.media import frozen_s
@@ -109,13 +109,15 @@ VARIATION = "".join(
 def test_two_flows_follow_a_variable_capacity(control):
     """RFC 8867 section 5.2: two flows, and 4, 2, 3.5, 1 and 2 Mbit/s; judged in the last 5 s before each change.
 
-    The bounds are those of a single flow; where the capacity is above both maximum rates, 1.5 Mbit/s each, these count.
+    The bounds are those of a single flow; where the capacity is above both maximum rates, 1.5 Mbit/s each, these count,
+    with three standard errors of 300 frame sizes: 0.15 √2 / √300 = 1.2 %.
     """
     more = f"count = 2\n{VARIATION}"
     data = run(scenario(control, more, rate="4Mbit", limit="100p", duration="125s", warmup="10s"))
     rates = rates_bps(data, 20, 25, 45, 50, 70, 75, 95, 100, 120, 125)[:, ::2].sum(axis=0)
-    shares = rates / np.minimum(np.array([4e6, 2e6, 3.5e6, 1e6, 2e6]), 2 * 1.5e6)
-    assert (shares > 0.8).all() and (shares <= 1.001).all(), shares
+    capacities = np.array([4e6, 2e6, 3.5e6, 1e6, 2e6])
+    shares = rates / np.minimum(capacities, 2 * 1.5e6)
+    assert (shares > 0.8).all() and (shares <= np.where(capacities > 2 * 1.5e6, 1.037, 1.001)).all(), shares
 
 
 def test_flows_of_nada_with_different_round_trip_times_share():
@@ -130,13 +132,27 @@ def test_flows_of_nada_with_different_round_trip_times_share():
     assert rates.max() < 3 * rates.min(), rates
 
 
-def test_flows_of_nada_converge_to_equal_shares():
-    """RFC 8867 section 5.4. All flows see one queue, so the fixed point PRIO · XREF · RMAX / r of each is the same."""
+@pytest.mark.parametrize(("control", "used"), [("nada", 0.9), ("scream", 0.8)])
+def test_flows_of_one_control_converge_to_equal_shares(control, used):
+    """RFC 8867 section 5.4. All flows see one queue.
+
+    NADA's fixed point PRIO · XREF · RMAX / r is the same for each; SCReAM's windows grow by MSS in a round trip and
+    shrink by the same share. Its target is at most 1/1.2 of window over RTT.
+    """
     more = 'count = 3\nmax_rate = "2Mbit"\nstart = { every = "20s" }\n'
-    data = run(scenario("nada", more, rate="3.5Mbit", duration="180s", warmup="90s"))
+    data = run(scenario(control, more, rate="3.5Mbit", duration="180s", warmup="90s"))
     rates = rates_bps(data, 150, 180)[:, 0]
-    assert rates.sum() > 0.9 * 3.5e6
+    assert rates.sum() > used * 3.5e6
     assert np.abs(rates / rates.mean() - 1).max() < 0.1, rates
+
+
+def test_no_flow_of_scream_starves_for_its_round_trip_time():
+    """RFC 8867 section 5.5. Windows favour short RTTs; below a tenth of the fair share a flow starves."""
+    more = 'count = 5\nstart = { every = "10s" }\nrtt = ["20ms", "50ms", "100ms", "200ms", "300ms"]\n'
+    data = run(scenario("scream", more, rate="4Mbit", limit="121p", duration="300s", warmup="100s"))
+    rates = rates_bps(data, 200, 300)[:, 0]
+    assert rates.sum() > 0.8 * 4e6
+    assert rates.min() > 0.1 * 4e6 / 5 and (np.diff(rates) < 0).all(), rates
 
 
 def test_weights_of_nada_set_its_shares():
@@ -191,6 +207,98 @@ def test_nada_reacts_to_marks_instead_of_losses():
     marked = with_marks.frame("links").filter("bottleneck")["marked_p"].sum()
     assert marked > 0 and value(with_marks, "udp_loss_rate") == 0
     assert without.frame("links").filter("bottleneck")["marked_p"].sum() == 0
+
+
+@pytest.mark.parametrize(("ecn", "queue"), [("true", "dualpi2"), ('"classic"', "codel")])
+def test_scream_reacts_to_both_kinds_of_marks(ecn, queue):
+    marks = ", ecn = true" if queue == "codel" else ""
+    data = run(scenario("scream", f"ecn = {ecn}\n", queue=queue, limit="200p", marks=marks))
+    (rate_bps,) = rates_bps(data, 20, 60)[:, 0]
+    links = data.frame("links").filter("bottleneck")
+    assert links["marked_p"].sum() > 0 and value(data, "udp_loss_rate") == 0
+    assert rate_bps > 0.6 * 1e6
+    # The targets: 1 ms of the L queue (RFC 9332), 5 ms of CoDel, with an interval of 100 ms.
+    assert links["sojourn_mean_s"][0] < {"dualpi2": 0.001, "codel": 0.015}[queue]
+
+
+def test_scream_and_cubic_share_a_dual_queue():
+    """RFC 9332 aims at rates of the same order for scalable and classic flows; at equal RTTs 20 ms and 50 Mbit/s.
+
+    The bound is RFC 8868's for fairness to TCP, a factor of 3 in either direction.
+    """
+    flow = '[[flows]]\nname = "tcp"\ncongestion = "cubic"\n'
+    network = {"queue": "dualpi2", "limit": "500p", "rate": "50Mbit"}
+    text = scenario("scream", 'ecn = true\nmax_rate = "40Mbit"\n' + flow, **network).replace('"100ms"', '"20ms"')
+    tcp_bps, media_bps = rates_bps(run(text), 20, 60)[:, 0]
+    assert 1 / 3 < media_bps / tcp_bps < 3, (media_bps, tcp_bps)
+
+
+def test_without_feedback_scream_sends_at_its_minimum_rate():
+    """The window limits what is in flight. In an outage, packets leave at 150 kbit/s: 15.1 of 1240 bytes a second."""
+    outage = '[[network.changes]]\nat = "40s"\nlink = "bottleneck"\nup = false\n'
+    events = run(scenario("scream", outage, rate="10Mbit")).frame("events")
+    lost_s = events.filter((events["kind"] == "loss") & (events["time_s"] > 45))["time_s"].to_numpy()
+    # Packets of a frame are of equal size, so those of a smaller frame leave more often.
+    assert 15 * MIN_BPS / 8 / 1240 <= lost_s.size <= 1.5 * 15 * MIN_BPS / 8 / 1240
+
+
+def test_the_controls_show_their_variables():
+    for control in CONTROLS:
+        simulation = _core.Simulation(planning.loads(scenario(control)).plan().engine_json, 1)
+        simulation.advance(30.0)
+        shown = simulation.control_variables(0)
+        assert shown is not None and all(np.isfinite(number) for number in shown[1].values())
+        names = {"gcc": "A_hat", "nada": "r_ref", "scream": "target_bitrate"}
+        assert 0.5e6 < shown[1][names[control]] < 1.2e6
+
+
+def ceased(data: ac.Dataset) -> list[tuple[float, float]]:
+    """Times and causes of the circuit breakers; the flow ends then."""
+    events = data.frame("events")
+    found = events.filter(events["kind"] == "circuit_breaker")
+    rows = list(zip(found["time_s"].to_list(), found["value"].to_list(), strict=True))
+    ends = data.frame("flows")["end_s"].drop_nulls().to_list()
+    assert [time_s for time_s, _ in rows] == ends
+    return rows
+
+
+BREAKER = "circuit_breaker = true\n"
+DOWN = '[[network.changes]]\nat = "20s"\nlink = "{link}"\nup = false\n'
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_a_circuit_breaker_ends_a_flow_on_a_failed_path(control):
+    """RFC 8083 section 4.2: five reports, one each 5 s, without progress. The first may lie in the interval of 20 s."""
+    ((time_s, cause),) = ceased(run(scenario(control, BREAKER + DOWN.format(link="bottleneck"))))
+    assert cause == 2 and 45 <= time_s <= 50
+    assert ceased(run(scenario(control, DOWN.format(link="bottleneck")))) == []
+
+
+def test_a_circuit_breaker_ends_a_flow_without_reports():
+    """RFC 8083 section 4.1: three intervals of 5 s, after the one in which the last report came."""
+    reverse = 'reverse = { rate = "1Mbit", queue = { discipline = "pfifo", limit = "100p" } }\nqueue ='
+    text = scenario("gcc", BREAKER + DOWN.format(link="reverse")).replace("queue =", reverse, 1)
+    ((time_s, cause),) = ceased(run(text))
+    assert cause == 1 and 35 <= time_s <= 40
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_a_circuit_breaker_ends_a_flow_that_cannot_go_below_ten_times_tcp(control):
+    """RFC 8083 section 4.3 with p = 0.3 and 100 ms: X = 1240 · 8 / (0.1 √0.2) = 222 kbit/s.
+
+    A flow of at least 5 Mbit/s is above 10 X and ceases after 15 s; one that may fall to 150 kbit/s is not.
+    """
+    lossy = scenario(control, BREAKER, rate="20Mbit").replace("rtt =", "loss = { probability = 0.3 }\nrtt =")
+    assert ceased(run(lossy)) == []
+    stubborn = 'min_rate = "5Mbit"\nstart_rate = "5Mbit"\nmax_rate = "6Mbit"\n'
+    ((time_s, cause),) = ceased(run(lossy.replace(BREAKER, BREAKER + stubborn)))
+    assert (time_s, cause) == (15, 3)
+
+
+def test_goodput_leaves_duplicates_out():
+    double = scenario("gcc", rate="10Mbit").replace("rtt =", "duplicate = { probability = 1 }\nrtt =")
+    once, twice = (value(run(text), "udp_goodput_bps") for text in (scenario("gcc", rate="10Mbit"), double))
+    assert once is not None and twice == pytest.approx(once, rel=0.02)
 
 
 def test_an_outage_is_one_freeze_of_its_length():

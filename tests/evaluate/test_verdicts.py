@@ -30,6 +30,7 @@ values = st.floats(1e-3, 1e9)
         (LOSS, 0.0, 0.001, 0.1),  # of at least one packet in a hundred
         ("sends_per_rtt", 0.0, 0.02, 0.2),
         ("timeouts", 0.0, 1.0, 1.0),
+        ("breaker_load", 0.01, 0.06, 0.05),  # of at least the limit of circuit breakers
     ],
 )
 def test_harm_is_the_share_that_is_taken(metric, before, after, expected):

@@ -6,6 +6,7 @@ import math
 from functools import cache
 
 import polars as pl
+import pytest
 
 import ackclock as ac
 
@@ -63,6 +64,24 @@ def test_cubic_and_prague_have_roughly_equal_rates():
     rate is 1/1.22 × 35/25 = 1.15 of CUBIC's; "roughly" is within a factor of two.
     """
     assert 0.5 < ratio(run(("prague", "20ms"), ("cubic", "20ms"))) < 2
+
+
+def test_prague_has_1_plus_root_3_marks_in_a_round():
+    """At 40 ms M is 1: reductions are 1 + 1/x rounds apart, and x/2 = 1 + 1/x for x = p cwnd (see `prague.rs`)."""
+    data = run(("prague", "40ms"), ("cubic", "40ms"))
+    measured = pl.col("time_s") > WARMUP_S
+    marks = data.frame("events").filter(measured & (pl.col("flow") == 0) & (pl.col("kind") == "mark")).height
+    window = data.frame("flow_samples").filter(measured & (pl.col("flow") == 0))["cwnd"].mean()
+    share = marks / data.flows.sort("flow")["measured_sent_packets"][0]
+    # About 2000 marks: a standard error of 2 %.
+    assert share * window == pytest.approx(1 + math.sqrt(3), rel=0.08)
+
+
+def test_many_flows_of_cubic_have_two_thirds_of_the_rate_of_prague():
+    """With 1 + √3 instead of 2 marks in a round: 1.15 × 1.366 = 1.57, where several flows keep p' steady."""
+    flows = (("prague", "20ms"),) * 5 + (("cubic", "20ms"),) * 5
+    bytes_of = run(*flows).flows.sort("flow")["measured_bytes"]
+    assert bytes_of[:5].sum() / bytes_of[5:].sum() == pytest.approx(1.57, rel=0.1)
 
 
 def test_the_l4s_queue_waits_about_the_step():

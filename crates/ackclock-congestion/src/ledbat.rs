@@ -25,11 +25,10 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::base_delay::BaseDelay;
 use super::fractional_window::FractionalWindow;
 use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
-/// The base delays are kept by the minute.
-const MINUTE_S: f64 = 60.0;
 /// Most samples and minutes that are kept, whatever the parameters.
 const MAX_WINDOW: u32 = 10_000;
 
@@ -57,10 +56,7 @@ struct Parameters {
 struct Ledbat {
     parameters: Parameters,
     window: FractionalWindow,
-    /// The smallest delay of each of the last minutes, the present one last.
-    base_delays: VecDeque<Time>,
-    /// The minute of the last of them.
-    minute: u64,
+    base_delay: BaseDelay,
     /// The last delays.
     current_delays: VecDeque<Time>,
 }
@@ -96,40 +92,23 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Ledbat {
         parameters,
         window: FractionalWindow::new(initial_window),
-        base_delays: VecDeque::new(),
-        minute: 0,
+        base_delay: BaseDelay::new(parameters.base_history),
         current_delays: VecDeque::new(),
     }))
 }
 
 impl Ledbat {
     fn observe(&mut self, delay: Time, now: Time) {
-        self.update_base_delay(delay, now);
+        self.base_delay.update(delay, now);
         self.current_delays.push_back(delay);
         if self.current_delays.len() > self.parameters.current_filter as usize {
             self.current_delays.pop_front();
         }
     }
 
-    fn update_base_delay(&mut self, delay: Time, now: Time) {
-        let minute = (now.seconds() / MINUTE_S) as u64;
-        match self.base_delays.back_mut() {
-            Some(last) if minute == self.minute => *last = delay.min(*last),
-            _ => self.base_delays.push_back(delay),
-        }
-        self.minute = minute;
-        if self.base_delays.len() > self.parameters.base_history as usize {
-            self.base_delays.pop_front();
-        }
-    }
-
     /// Without a delay there is no queue known.
     fn queueing_delay(&self) -> Time {
-        let min_delay = |delays: &VecDeque<Time>| delays.iter().min().copied();
-        match (
-            min_delay(&self.current_delays),
-            min_delay(&self.base_delays),
-        ) {
+        match (self.current_delays.iter().min(), self.base_delay.min()) {
             (Some(current), Some(base)) => current.since(base),
             _ => Time::ZERO,
         }

@@ -14,6 +14,7 @@ use ackclock_core::{Rate, Time};
 use serde::de::Error as _;
 use serde_json::Value;
 
+pub mod base_delay;
 pub mod ca_state;
 pub mod contract;
 pub mod detector;

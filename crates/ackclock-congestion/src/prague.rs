@@ -12,7 +12,13 @@
 //!                                                     counted in                               (section 2.4.1)
 //! ```
 //!
-//! With M = 1, a steady state has α = p and cwnd = 2/p, two marks per round (sections 2.3.2 and 2.4.3).
+//! With M = 1, a steady state has α = p and cwnd = 2/p, two marks per round (sections 2.3.2 and 2.4.3), if each round has
+//! a reduction. Under random marks fewer have: after a reduction the next one waits for its round to end, and then for a
+//! mark. With x = p cwnd marks in a round that is 1 + 1/x rounds, in which the window grows by as many segments, so that
+//! x/2 = 1 + 1/x: x = 1 + √3 = 2.73. So next to classic flows that are marked with p² (RFC 9332 section 2.1), Prague has
+//! 1.37 times the window for which the coupling is made, and 1.5 times the rate of CUBIC at 20 ms, not 1.15 times
+//! (`tests/oracle/test_prague.py`); CUBIC's increase, its whole segments, the step marking and M are not the cause. Next to
+//! a single CUBIC flow it is 1.7 times: p follows that flow's sawtooth, and the mean of p² is above the square of the mean.
 //!
 //! A flow with a shorter RTT than the reference, 25 ms, acts as if its RTT were that: M = `RTT_ref` / RTT, and the rounds
 //! of α and of reductions last `RTT_ref` (section 2.4.4). It does so after 500 rounds, so that short flows stay fast.

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use ackclock_core::{Rate, Time};
 use serde_json::Value;
 
-use super::Error;
+use super::{Error, Variables};
 
 mod arrivals;
 
@@ -30,6 +30,7 @@ macro_rules! controllers {
 controllers! {
     gcc,
     nada,
+    scream,
 }
 
 /// The fate of a packet, with what the sender knows of it.
@@ -65,9 +66,9 @@ pub struct Feedback<'a> {
     pub packets: &'a [PacketReport],
 }
 
-/// The rates of a media source, and its frame rate.
+/// A media source, as its controller knows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MediaRates {
+pub struct MediaSource {
     /// The lowest rate.
     pub min: Rate,
     /// The rate at the start.
@@ -76,9 +77,22 @@ pub struct MediaRates {
     pub max: Rate,
     /// Frames in a second.
     pub frames_per_s: f64,
+    /// Bytes of its largest IP packet.
+    pub packet_bytes: u32,
+    /// True if its packets are ECT(1), so that marks are those of L4S (RFC 9331).
+    pub l4s: bool,
 }
 
-impl MediaRates {
+/// A frame that enters the pacer's queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueuedFrame {
+    /// Bytes of its IP packets.
+    pub bytes: u64,
+    /// Waiting time of the oldest packet before it in the queue.
+    pub waited: Time,
+}
+
+impl MediaSource {
     /// A rate in bit/s, held between the lowest and the highest.
     fn clamp(&self, bps: f64) -> f64 {
         bps.clamp(self.min.bits_per_second(), self.max.bits_per_second())
@@ -89,6 +103,14 @@ impl MediaRates {
 pub trait RateController: Debug + Send + Sync {
     /// Process a report of the receiver.
     fn on_feedback(&mut self, feedback: &Feedback<'_>);
+    /// Process a frame that enters the pacer's queue.
+    fn on_frame(&mut self, frame: &QueuedFrame) {
+        let _ = frame;
+    }
+    /// Process the sending of a packet, which the bytes in flight include.
+    fn on_sent(&mut self, in_flight_bytes: u64) {
+        let _ = in_flight_bytes;
+    }
     /// Return the target of the encoder. `backlog_bytes` wait at the sender to be paced out.
     fn target_rate(&self, backlog_bytes: u64) -> Rate;
     /// Return the rate at which packets leave the sender.
@@ -97,13 +119,15 @@ pub trait RateController: Debug + Send + Sync {
     fn window_bytes(&self) -> Option<u64> {
         None
     }
+    /// Return the internal state by the names of the specification.
+    fn variables(&self) -> Variables;
 }
 
 /// A controller, or the error in its parameters.
 pub type Made = Result<Box<dyn RateController>, serde_json::Error>;
 
 /// Creates a controller from its complete parameters and the rates of the media.
-pub type Factory = fn(&Value, MediaRates) -> Made;
+pub type Factory = fn(&Value, MediaSource) -> Made;
 
 /// Create a controller by name.
 ///
@@ -112,13 +136,13 @@ pub type Factory = fn(&Value, MediaRates) -> Made;
 pub fn make(
     kind: &str,
     parameters: &Value,
-    rates: MediaRates,
+    source: MediaSource,
 ) -> Result<Box<dyn RateController>, Error> {
     let (_, factory) = CONTROLLERS
         .iter()
         .find(|(name, _)| *name == kind)
         .ok_or_else(|| Error::Unknown(kind.to_owned()))?;
-    factory(parameters, rates).map_err(|source| Error::Parameters {
+    factory(parameters, source).map_err(|source| Error::Parameters {
         kind: kind.to_owned(),
         source,
     })

@@ -19,8 +19,11 @@
 //! - the earlier window must be less than 15 bins back; the text allows 15, of which the oldest of the 25 bins
 //!   would be overwritten.
 //!
-//! Not in here: revision 09 compares with what was sent one RTT earlier, and lowers the window step by step after the
-//! exit.
+//! Not in here: revision 09 (March 2026) compares with what was sent one RTT earlier, norm_diff = (prev_sent − curr_delv) /
+//! prev_sent, where this file has twice of what was delivered then; the two are equal while slow start doubles and nothing
+//! else limits the sender. After the exit it lowers the window step by step towards what an initial RTT delivered, where
+//! this file takes the last two initial RTTs back at once. Revision 09 was at hand only in descriptions, revision 10 by
+//! its title.
 //!
 //! Other deviations: segments and not bytes are counted, those selectively acknowledged too; only the slow start before
 //! the first loss is watched. Like the draft, it takes a pause of the application for a bottleneck.

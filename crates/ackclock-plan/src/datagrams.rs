@@ -46,8 +46,22 @@ pub struct MediaPlan {
     /// Interval of the receiver's reports.
     #[serde(rename = "feedback_interval_s")]
     pub feedback_interval: Time,
+    /// Events at which the receiver reports.
+    pub feedback: FeedbackTrigger,
+    /// True if the sender ceases by the rules of RFC 8083, and the receiver reports when nothing arrives as well.
+    pub circuit_breaker: bool,
     /// ECN bits of the packets: `off`, `classic` or `l4s`.
     pub ecn: EcnMode,
+}
+
+/// Events at which the receiver of a video reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedbackTrigger {
+    /// The interval.
+    Interval,
+    /// The last packet of a frame, and each 16th; at the latest the interval.
+    Frame,
 }
 
 impl SourcePlan {

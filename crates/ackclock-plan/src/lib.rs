@@ -18,7 +18,7 @@ mod traffic;
 mod wire;
 
 pub use ackclock_traffic::DatagramSource;
-pub use datagrams::{MediaPlan, SourcePlan};
+pub use datagrams::{FeedbackTrigger, MediaPlan, SourcePlan};
 pub use error::Error;
 pub use flows::{DatagramPlan, FlowPlan};
 pub use network::{

@@ -1,6 +1,6 @@
 //! Checks of an algorithm's parameters, made when a scenario is checked.
 
-use ackclock_congestion::realtime::{self, MediaRates};
+use ackclock_congestion::realtime::{self, MediaSource};
 use ackclock_congestion::{contract, Error};
 use ackclock_core::Rate;
 use ackclock_sim::queue::{FlowHeaders, QueueContext, DISCIPLINES};
@@ -50,14 +50,16 @@ pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
 
 /// Check the parameters of a congestion control algorithm of real-time media. Rates are checked with the scenario.
 fn check_realtime(kind: &str, parameters_json: &str) -> PyResult<()> {
-    let rates = MediaRates {
+    let source = MediaSource {
         min: Rate::from_bits_per_second(1.0),
         start: Rate::from_bits_per_second(1.0),
         max: Rate::from_bits_per_second(1.0),
         frames_per_s: 1.0,
+        packet_bytes: 1240,
+        l4s: false,
     };
     let read = parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let made = realtime::make(kind, &read, rates).map(drop);
+    let made = realtime::make(kind, &read, source).map(drop);
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

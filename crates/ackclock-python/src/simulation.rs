@@ -8,7 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ackclock_core::Time;
 use ackclock_plan::Plan;
-use ackclock_sim::sender::Sender;
 use ackclock_sim::Simulation as Engine;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -72,10 +71,7 @@ impl Simulation {
         py: Python<'py>,
         flow: u32,
     ) -> PyResult<Option<(&'static str, Bound<'py, PyDict>)>> {
-        let found = self.with(py, |engine| {
-            let sender = engine.senders().find(|sender| sender.flow() == flow);
-            sender.and_then(Sender::control_variables)
-        })?;
+        let found = self.with(py, |engine| engine.control_variables(flow))?;
         found
             .map(|one| Ok((one.state, one.values.into_py_dict(py)?)))
             .transpose()

@@ -7,6 +7,7 @@ use ackclock_core::Time;
 use ackclock_plan::{DatagramPlan, DatagramSource};
 use ackclock_traffic::Departures;
 
+use crate::distinct::DistinctNumbers;
 use crate::endpoint::{Endpoint, Outgoing, Payload};
 use crate::packet::{Flags, Packet};
 
@@ -75,6 +76,7 @@ pub struct Sink {
     echo_bytes: Option<u32>,
     /// The echo to send.
     echo: Option<Outgoing>,
+    received: DistinctNumbers,
     delivered_bytes: u64,
 }
 
@@ -86,6 +88,7 @@ impl Sink {
             payload_bytes: plan.payload_bytes,
             echo_bytes: echoes.then_some(plan.header_bytes + ECHO_BYTES),
             echo: None,
+            received: DistinctNumbers::default(),
             delivered_bytes: 0,
         }
     }
@@ -101,7 +104,9 @@ impl Endpoint for Sink {
     }
 
     fn on_packet(&mut self, packet: &Packet, _payload: Option<Payload>, _now: Time) {
-        self.delivered_bytes += u64::from(self.payload_bytes);
+        if self.received.insert(packet.number()) {
+            self.delivered_bytes += u64::from(self.payload_bytes);
+        }
         self.echo = self.echo_bytes.map(|wire_bytes| Outgoing {
             sequence: packet.sequence,
             timestamp: packet.timestamp,

@@ -3,6 +3,7 @@
 //! An end is a state machine: packets come in with [`Endpoint::on_packet`], and leave by [`Endpoint::poll`] when they
 //! are due. It has one timer, [`Endpoint::wake`]. What a packet carries for the other end is opaque to the network.
 
+use ackclock_congestion::Variables;
 use ackclock_core::tables::Tables;
 use ackclock_core::Time;
 use ackclock_quic::Transport;
@@ -60,7 +61,7 @@ pub trait Endpoint: Send + Sync {
     fn poll(&mut self, now: Time) -> Option<Outgoing>;
     /// A packet has arrived.
     fn on_packet(&mut self, packet: &Packet, payload: Option<Payload>, now: Time);
-    /// Payload bytes that have arrived.
+    /// Payload bytes that have arrived, those of duplicates once.
     fn delivered_bytes(&self) -> u64 {
         0
     }
@@ -70,6 +71,14 @@ pub trait Endpoint: Send + Sync {
     }
     /// State of a transport with a congestion window.
     fn transport(&self) -> Option<Transport> {
+        None
+    }
+    /// Why and when a circuit breaker stopped it, if one did: the value of its event, and the time.
+    fn ceased(&self) -> Option<(f64, Time)> {
+        None
+    }
+    /// The variables of its congestion control, if it has one that shows them.
+    fn control_variables(&self) -> Option<Variables> {
         None
     }
     /// Append the rows that it has collected, up to the time `until`.

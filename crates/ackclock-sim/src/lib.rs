@@ -9,6 +9,7 @@
 
 mod datagram;
 mod delay_queue;
+mod distinct;
 mod endpoint;
 mod flow_slots;
 mod histogram;

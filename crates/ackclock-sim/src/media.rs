@@ -8,6 +8,7 @@
 //!
 //! - [`encoder`]: sizes of frames by a statistical model (RFC 8593).
 //! - [`MediaSender`]: packets, the pacer, and the memory of what was sent.
+//! - [`circuit_breaker`]: the flow ends where its path is gone or congested for long (RFC 8083), if it is switched on.
 //! - [`MediaReceiver`]: frames, and per-packet reports (RFC 8888).
 //!
 //! The controllers are in `ackclock_congestion::realtime`.
@@ -16,6 +17,7 @@
 //! displayed; those after it are, as if each could be decoded without the others. There is no jitter buffer: a frame is
 //! displayed when it is complete.
 
+mod circuit_breaker;
 mod encoder;
 mod receiver;
 mod sender;

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
+use ackclock_congestion::Variables;
 use ackclock_core::tables::{Flows, Tables, Totals};
 use ackclock_core::Time;
 use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
@@ -384,6 +385,20 @@ impl Simulation {
             Stage::Connection(flow) => Some(&flow.sender),
             _ => None,
         })
+    }
+
+    /// The variables of the congestion control of an active flow, if it shows them.
+    pub fn control_variables(&self, flow: u32) -> Option<Variables> {
+        self.active
+            .iter()
+            .map(|&number| &self.stages[self.network.slots().slot_of(number)])
+            .find_map(|stage| match stage {
+                Stage::Connection(connection) if connection.sender.flow() == flow => {
+                    Some(connection.sender.control_variables())
+                }
+                Stage::Stream(stream) if stream.flow == flow => Some(stream.control_variables()),
+                _ => None,
+            })?
     }
 }
 

@@ -161,6 +161,8 @@ class AlgorithmSpec:
     variants: Mapping[str, Variant] = field(default_factory=dict)
     #: A congestion control: the ECN feedback that it lives on, if any; one of real-time media: the ECN that it can use.
     ecn: Literal["", "classic", "dctcp", "accurate", "l4s"] = ""
+    #: A congestion control of real-time media: what makes the receiver report, where a scenario says nothing.
+    feedback: Literal["interval", "frame"] = "interval"
     #: A stack: its congestion control where a scenario names none.
     congestion: str = ""
     #: Support of the algorithm in the real kernel, and how its parameters are passed; None if the kernel lacks it.

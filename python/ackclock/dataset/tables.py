@@ -43,6 +43,7 @@ EVENT_KINDS = (
     "stall",
     "undo",
     "corruption",
+    "circuit_breaker",
 )
 
 #: Events of a packet in the per-packet log.

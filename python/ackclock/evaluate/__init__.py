@@ -41,7 +41,6 @@ SECTIONS = {
 
 #: Why some sections have no scenario.
 NOT_COVERED = {
-    "7.2": "no engine has a circuit breaker (RFC 8084)",
     "7.10": "no engine has multipath transport",
 }
 

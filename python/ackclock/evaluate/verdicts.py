@@ -42,8 +42,9 @@ MARGIN = 0.1
 #: Probability that a verdict is wrong.
 RISK = 0.01
 
-#: Least value that a harm is a share of, by unit: one packet in a hundred, a packet in ten round trips, one timeout.
-FLOORS = {"share": 0.01, "packets": 0.1, "": 1.0}
+#: Least value that a harm is a share of, by metric or unit: the limit of circuit breakers; one packet in a hundred, a
+#: packet in ten round trips, one timeout.
+FLOORS = {"breaker_load": 1.0, "share": 0.01, "packets": 0.1, "": 1.0}
 
 #: Verdicts, and the kinds of findings.
 VERDICTS = WORSE, NO_WORSE, UNDECIDED = "more harmful", "no more harmful", "undecided"
@@ -128,7 +129,7 @@ def harm(before: float, after: float, metric: str) -> float:
     """Return the harm done to a metric, from −1 (all for the better) to 1 (nothing is left)."""
     about = METRICS[metric]
     is_more = about.better == "more"
-    scale = max(before, after, 0.0 if is_more else FLOORS.get(about.unit, 0.0))
+    scale = max(before, after, 0.0 if is_more else FLOORS.get(about.name, FLOORS.get(about.unit, 0.0)))
     return 0.0 if scale == 0 else (before - after if is_more else after - before) / scale
 
 

@@ -12,6 +12,12 @@ from ackclock.metrics.view import Rows, RunView
 #: Columns that tell how much a flow sends in a round trip.
 SENDS = ("measured_sent_packets", "base_rtt_s")
 
+#: Columns of a flow's losses, over the whole run.
+FLOW_LOSSES = ("dropped_packets", "sent_packets")
+
+#: A circuit breaker ends a flow above so many times the rate of TCP (RFC 8083 section 4.3).
+BREAKER_FACTOR = 10.0
+
 
 def loss_rate(view: RunView) -> float | None:
     """Share of the packets that came to the bottleneck and were lost there.
@@ -68,6 +74,24 @@ def sends_per_rtt(view: RunView) -> float | None:
     per_flow = np.concatenate(sent) if sent else np.empty(0)
     known = per_flow[~np.isnan(per_flow)]
     return float(known.mean()) / view.measured_s if known.size else None
+
+
+def breaker_load(view: RunView) -> float | None:
+    """Sending rate over ten times that of TCP, which circuit breakers allow at a flow's loss; the largest of all flows.
+
+    Above 1 the congestion circuit breaker of RTP ends a flow. TCP's rate is 1 / sqrt(2 p / 3) packets in a base RTT,
+    with the share p of the flow's packets that was lost in the whole run; the rate is that of the measured part. 0
+    without loss; null where an engine does not count packets. Source: RFC 8083 section 4.3, RFC 9743 section 7.2.
+    """
+    loads = [
+        block["measured_sent_packets"]
+        * block["base_rtt_s"]
+        * np.sqrt(2 / 3 * block["dropped_packets"] / np.maximum(block["sent_packets"], 1))
+        for block in view.rows("flows").blocks(*SENDS, *FLOW_LOSSES)
+    ]
+    per_flow = np.concatenate(loads) if loads else np.empty(0)
+    known = per_flow[~np.isnan(per_flow)]
+    return float(known.max()) / BREAKER_FACTOR / view.measured_s if known.size and view.measured_s > 0 else None
 
 
 def syn_retransmission_rate(view: RunView) -> float | None:
@@ -145,6 +169,7 @@ METRICS = (
     Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate, ranks=(10,)),
     Metric("timeouts", "", "Timeouts", timeouts, ranks=(11,)),
     Metric("sends_per_rtt", "packets", "Packets sent per flow and round trip", sends_per_rtt),
+    Metric("breaker_load", "1", "Rate over the limit of circuit breakers", breaker_load),
     Metric("syn_retransmission_rate", "share", "SYN retransmission rate", syn_retransmission_rate),
     Metric(
         "syn_retransmission_probability",

@@ -37,6 +37,7 @@ MORE = (
     "udp_goodput_bps",
 )
 LESS = (
+    "breaker_load",
     "fct_",
     "convergence_s",
     "cov_",

@@ -4,7 +4,7 @@ use ackclock_core::{Rate, Time};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
-use super::{make, Feedback, MediaRates, PacketReport, RateController, CONTROLLERS};
+use super::{make, Feedback, MediaSource, PacketReport, RateController, CONTROLLERS};
 
 /// A packet that arrived; times in ms.
 pub fn report(sequence: u64, sent_ms: u64, arrival_ms: u64, bytes: u32) -> PacketReport {
@@ -26,12 +26,14 @@ pub fn lost(sequence: u64, sent_ms: u64) -> PacketReport {
 }
 
 /// 150 kbit/s to 1.5 Mbit/s from 300 kbit/s, 30 frames a second.
-pub fn rates() -> MediaRates {
-    MediaRates {
+pub fn source() -> MediaSource {
+    MediaSource {
         min: Rate::from_bits_per_second(150e3),
         start: Rate::from_bits_per_second(300e3),
         max: Rate::from_bits_per_second(1.5e6),
         frames_per_s: 30.0,
+        packet_bytes: 1240,
+        l4s: false,
     }
 }
 
@@ -49,12 +51,20 @@ pub fn defaults(name: &str) -> Value {
             "min_threshold_s": 0.006, "max_threshold_s": 0.6, "overuse_time_s": 0.010, "k_u": 0.01, "k_d": 0.00018, "max_deltas": 60,
             "rate_window_s": 0.5, "beta": 0.85, "eta": 1.08, "pacing_factor": 2.5,
         }),
+        "scream" => json!({
+            "qdelay_target_lo_s": 0.06, "qdelay_target_hi_s": 0.4, "qdelay_avg_g": 0.25, "adapt_qdelay_target": true,
+            "reduce_jitter": false, "min_ref_wnd": 3000, "bytes_in_flight_head_room": 1.5, "beta_loss": 0.7,
+            "beta_ecn": 0.8, "l4s_avg_g_up": 0.125, "l4s_avg_g_down": 1.0 / 128.0, "post_congestion_delay_rtts": 100.0,
+            "mul_increase_factor": 0.02, "virtual_rtt_s": 0.025, "ref_wnd_overhead_min": 1.5,
+            "ref_wnd_overhead_max": 3.0, "packet_pacing_headroom": 1.5, "max_relaxed_pacing_factor": 4.0,
+            "relaxed_pacing_limit_low": 0.8,
+        }),
         _ => panic!("no defaults for {name}"),
     }
 }
 
 fn controller(name: &str) -> Box<dyn RateController> {
-    make(name, &defaults(name), rates()).expect("the defaults")
+    make(name, &defaults(name), source()).expect("the defaults")
 }
 
 /// A report: how long after the last, packets of which 0 is lost and others have a delay in ms, and the mark.
@@ -115,8 +125,9 @@ fn every_controller_grows_on_an_idle_path_and_falls_when_its_queue_grows() {
         let mut feed =
             |controller: &mut Box<dyn RateController>, from: u64, to: u64, growth: u64| {
                 for start in (from..to).step_by(100) {
-                    // What the target sends in 100 ms, in ten packets.
+                    // What the target sends in 100 ms, in ten packets, and 200 ms in flight.
                     let bytes = (controller.target_rate(0).bits_per_second() / 800.0) as u32;
+                    controller.on_sent(20 * u64::from(bytes));
                     let packets: Vec<_> = (0..10)
                         .map(|n| {
                             sequence += 1;
@@ -147,11 +158,11 @@ fn every_controller_grows_on_an_idle_path_and_falls_when_its_queue_grows() {
 
 #[test]
 fn unknown_names_and_parameters_are_rejected() {
-    assert!(make("none", &json!({}), rates()).is_err());
+    assert!(make("none", &json!({}), source()).is_err());
     for (name, _) in CONTROLLERS {
-        assert!(make(name, &json!({}), rates()).is_err());
+        assert!(make(name, &json!({}), source()).is_err());
         let mut extra = defaults(name);
         extra["x"] = json!(1);
-        assert!(make(name, &extra, rates()).is_err());
+        assert!(make(name, &extra, source()).is_err());
     }
 }

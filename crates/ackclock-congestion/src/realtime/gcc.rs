@@ -30,8 +30,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::arrivals::Arrivals;
-use super::{Feedback, Made, MediaRates, RateController};
-use crate::require;
+use super::{Feedback, Made, MediaSource, RateController};
+use crate::{require, Variables};
 
 mod arrival_filter;
 mod overuse;
@@ -88,7 +88,7 @@ struct Parameters {
 /// A GCC sender.
 #[derive(Clone, Debug)]
 struct Gcc {
-    rates: MediaRates,
+    source: MediaSource,
     pacing_factor: f64,
     arrivals: Arrivals,
     groups: Groups,
@@ -103,7 +103,7 @@ struct Gcc {
 ///
 /// # Errors
 /// Parameters other than the spec's, or out of the range in which they make sense.
-pub fn make(parameters: &Value, rates: MediaRates) -> Made {
+pub fn make(parameters: &Value, source: MediaSource) -> Made {
     let p = Parameters::deserialize(parameters)?;
     require(
         p.chi > 0.0 && p.chi < 1.0 && p.beta > 0.0 && p.beta < 1.0,
@@ -117,9 +117,9 @@ pub fn make(parameters: &Value, rates: MediaRates) -> Made {
         p.rate_window > Time::ZERO && p.eta >= 1.0 && p.pacing_factor >= 1.0 && p.max_deltas > 0,
         "rate_window must be above 0; eta, pacing_factor and max_deltas at least 1",
     )?;
-    let target_bps = rates.clamp(rates.start.bits_per_second());
+    let target_bps = source.clamp(source.start.bits_per_second());
     Ok(Box::new(Gcc {
-        rates,
+        source,
         pacing_factor: p.pacing_factor,
         arrivals: Arrivals::new(p.rate_window),
         groups: Groups::new(p.burst_time),
@@ -141,12 +141,12 @@ impl RateController for Gcc {
         let delay_based = self
             .delay_based
             .update(signal, received_bps, feedback.rtt, feedback.now);
-        let delay_based = self.rates.clamp(delay_based);
+        let delay_based = self.source.clamp(delay_based);
         self.delay_based.set_rate(delay_based);
         let lost = feedback.packets.iter().filter(|p| p.arrival.is_none());
         let ratio = lost.count() as f64 / feedback.packets.len() as f64;
         let loss_based = loss_based_bps(self.target_bps, ratio);
-        self.target_bps = self.rates.clamp(delay_based.min(loss_based));
+        self.target_bps = self.source.clamp(delay_based.min(loss_based));
     }
 
     fn target_rate(&self, _backlog_bytes: u64) -> Rate {
@@ -155,6 +155,21 @@ impl RateController for Gcc {
 
     fn pacing_rate(&self, _backlog_bytes: u64) -> Rate {
         Rate::from_bits_per_second(self.pacing_factor * self.target_bps)
+    }
+
+    fn variables(&self) -> Variables {
+        let state = match self.detector.signal() {
+            Signal::Overuse => "overuse",
+            Signal::Normal => "normal",
+            Signal::Underuse => "underuse",
+        };
+        Variables {
+            state,
+            values: vec![
+                ("A_hat", self.target_bps),
+                ("del_var_th", self.detector.threshold_ms()),
+            ],
+        }
     }
 }
 
@@ -189,7 +204,7 @@ fn loss_based_bps(previous_bps: f64, loss_ratio: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contract::{defaults, lost, rates, report};
+    use super::super::contract::{defaults, lost, report, source};
     use super::*;
 
     #[test]
@@ -206,7 +221,7 @@ mod tests {
     /// 300 kbit/s and half of the packets lost: · 0.75.
     #[test]
     fn heavy_loss_lowers_the_target_immediately() {
-        let mut gcc = make(&defaults("gcc"), rates()).expect("the defaults");
+        let mut gcc = make(&defaults("gcc"), source()).expect("the defaults");
         let packets: Vec<_> = (0..10)
             .map(|n| {
                 if n % 2 == 0 {

@@ -51,8 +51,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::arrivals::Arrivals;
-use super::{Feedback, Made, MediaRates, RateController};
-use crate::require;
+use super::{Feedback, Made, MediaSource, RateController};
+use crate::{require, Variables};
 
 /// Weights of the last loss intervals in their average, the newest first (RFC 5348 section 5.4, n = 8).
 const LOSS_INTERVAL_WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
@@ -111,7 +111,7 @@ struct Parameters {
 #[derive(Clone, Debug)]
 struct Nada {
     parameters: Parameters,
-    rates: MediaRates,
+    source: MediaSource,
     arrivals: Arrivals,
     losses: LossIntervals,
     /// `d_base`: the smallest delay so far.
@@ -128,7 +128,7 @@ struct Nada {
 ///
 /// # Errors
 /// Parameters other than the spec's, or out of the range in which they make sense.
-pub fn make(parameters: &Value, rates: MediaRates) -> Made {
+pub fn make(parameters: &Value, source: MediaSource) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let positive = [
         parameters.priority,
@@ -151,13 +151,13 @@ pub fn make(parameters: &Value, rates: MediaRates) -> Made {
     Ok(Box::new(Nada {
         arrivals: Arrivals::new(Time::from_seconds(parameters.log_window_s)),
         parameters,
-        rates,
+        source,
         losses: LossIntervals::default(),
         base_delay: Time::NEVER,
         p_loss: 0.0,
         p_mark: 0.0,
         previous_signal_s: 0.0,
-        r_ref_bps: rates.clamp(rates.start.bits_per_second()),
+        r_ref_bps: source.clamp(source.start.bits_per_second()),
         last_update: None,
     }))
 }
@@ -183,11 +183,11 @@ impl RateController for Nada {
                 delta_s: since_s.min(p.delta_s),
                 signal_s,
                 previous_signal_s: self.previous_signal_s,
-                max_bps: self.rates.max.bits_per_second(),
+                max_bps: self.source.max.bits_per_second(),
             };
             gradual_bps(p, &step, self.r_ref_bps)
         };
-        self.r_ref_bps = self.rates.clamp(r_ref_bps);
+        self.r_ref_bps = self.source.clamp(r_ref_bps);
         self.previous_signal_s = signal_s;
         self.last_update = Some(feedback.now);
     }
@@ -195,15 +195,31 @@ impl RateController for Nada {
     /// `r_vin` (section 5.2.2).
     fn target_rate(&self, backlog_bytes: u64) -> Rate {
         let lower = self.shaping_bps(self.parameters.beta_v, backlog_bytes);
-        let min = self.rates.min.bits_per_second();
+        let min = self.source.min.bits_per_second();
         Rate::from_bits_per_second((self.r_ref_bps - lower).max(min))
     }
 
     /// `r_send` (section 5.2.2).
     fn pacing_rate(&self, backlog_bytes: u64) -> Rate {
         let higher = self.shaping_bps(self.parameters.beta_s, backlog_bytes);
-        let max = self.rates.max.bits_per_second();
+        let max = self.source.max.bits_per_second();
         Rate::from_bits_per_second((self.r_ref_bps + higher).min(max))
+    }
+
+    fn variables(&self) -> Variables {
+        Variables {
+            state: if self.may_ramp_up() {
+                "accelerated ramp-up"
+            } else {
+                "gradual rate update"
+            },
+            values: vec![
+                ("r_ref", self.r_ref_bps),
+                ("x_curr", self.previous_signal_s),
+                ("p_loss", self.p_loss),
+                ("p_mark", self.p_mark),
+            ],
+        }
     }
 }
 
@@ -242,7 +258,7 @@ impl Nada {
 
     /// `r_diff_v` or `r_diff_s`.
     fn shaping_bps(&self, beta: f64, backlog_bytes: u64) -> f64 {
-        let drain_bps = beta * 8.0 * backlog_bytes as f64 * self.rates.frames_per_s;
+        let drain_bps = beta * 8.0 * backlog_bytes as f64 * self.source.frames_per_s;
         drain_bps.min(MAX_SHAPING * self.r_ref_bps)
     }
 }

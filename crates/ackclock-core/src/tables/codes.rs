@@ -59,6 +59,8 @@ codes!(
         Undo => "undo",
         /// A link damaged a packet, which the receiving host discards.
         Corruption => "corruption",
+        /// A circuit breaker ends a flow; the value is 1 without reports, 2 without progress, 3 for congestion.
+        CircuitBreaker => "circuit_breaker",
     }
 );
 

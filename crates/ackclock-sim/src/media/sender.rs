@@ -2,10 +2,14 @@
 
 use std::collections::VecDeque;
 
-use ackclock_congestion::realtime::{self, Feedback, MediaRates, PacketReport, RateController};
+use ackclock_congestion::realtime::{
+    self, Feedback, MediaSource, PacketReport, QueuedFrame, RateController,
+};
+use ackclock_congestion::Variables;
 use ackclock_core::{Rate, Time};
 use ackclock_plan::{DatagramPlan, EcnMode, MediaPlan};
 
+use super::circuit_breaker::{CircuitBreaker, Trip};
 use super::encoder::Encoder;
 use crate::endpoint::{Endpoint, Outgoing, Payload};
 use crate::packet::{Ecn, Flags, Packet};
@@ -35,6 +39,9 @@ pub struct MediaSender {
     queue: VecDeque<RtpHeader>,
     backlog_bytes: u64,
     next_departure: Time,
+    /// When the first packet of the queue may leave though the window is full.
+    keep_alive: Time,
+    min_rate: Rate,
     /// Packets not reported yet, the first of which has this number.
     history: VecDeque<Sent>,
     first: u64,
@@ -42,6 +49,9 @@ pub struct MediaSender {
     rtt: Option<Time>,
     /// Packets of a report, kept for their memory.
     reported: Vec<PacketReport>,
+    breaker: Option<CircuitBreaker>,
+    /// Why and when it ceased.
+    ceased: Option<(Trip, Time)>,
 }
 
 impl MediaSender {
@@ -62,15 +72,21 @@ impl MediaSender {
             flags: Flags::of(ecn(media.ecn)),
             stop: plan.stop.unwrap_or(Time::NEVER),
             encoder: Encoder::new(media, now, seed, number),
-            controller: controller(media)?,
+            controller: controller(media, plan.payload_bytes + plan.header_bytes)?,
             queue: VecDeque::new(),
             backlog_bytes: 0,
             next_departure: now,
+            keep_alive: now,
+            min_rate: media.min_rate,
             history: VecDeque::new(),
             first: 0,
             in_flight_bytes: 0,
             rtt: None,
             reported: Vec::new(),
+            breaker: media
+                .circuit_breaker
+                .then(|| CircuitBreaker::new(now, media.frames_per_s)),
+            ceased: None,
         })
     }
 
@@ -90,6 +106,11 @@ impl MediaSender {
         let target = self.controller.target_rate(self.backlog_bytes);
         let (frame, bytes) = self.encoder.encode(share * target.bits_per_second(), now);
         let packets = bytes.div_ceil(self.payload_bytes);
+        let waited = self.queue.front().map(|first| now.since(first.captured));
+        self.controller.on_frame(&QueuedFrame {
+            bytes: u64::from(bytes) + u64::from(packets) * u64::from(self.header_bytes),
+            waited: waited.unwrap_or(Time::ZERO),
+        });
         for index in 0..packets {
             let payload_bytes = bytes / packets + u32::from(index < bytes % packets);
             self.backlog_bytes += u64::from(payload_bytes + self.header_bytes);
@@ -103,7 +124,26 @@ impl MediaSender {
         }
     }
 
-    /// When the next packet of the queue may leave.
+    /// When the circuit breaker judges.
+    fn next_check(&self) -> Time {
+        let breaker = self.breaker.as_ref();
+        breaker.map_or(Time::NEVER, CircuitBreaker::next_check)
+    }
+
+    /// Cease for good if the circuit breaker says so.
+    fn check_breaker(&mut self, now: Time) {
+        let trip = self.breaker.as_mut().and_then(CircuitBreaker::check);
+        if let Some(trip) = trip {
+            self.ceased = Some((trip, now));
+            self.breaker = None;
+            self.stop = now;
+            self.queue.clear();
+            self.backlog_bytes = 0;
+        }
+    }
+
+    /// When the next packet of the queue may leave. Where the window is full, packets leave at the lowest rate: without
+    /// feedback, nothing would ever make room.
     fn departure(&self) -> Time {
         let Some(packet) = self.queue.front() else {
             return Time::NEVER;
@@ -115,7 +155,7 @@ impl MediaSender {
         if has_room {
             self.next_departure
         } else {
-            Time::NEVER
+            self.next_departure.max(self.keep_alive)
         }
     }
 
@@ -125,9 +165,14 @@ impl MediaSender {
         let bytes = packet.payload_bytes + self.header_bytes;
         self.backlog_bytes -= u64::from(bytes);
         self.next_departure = now + transmission(bytes, rate);
+        self.keep_alive = now + transmission(bytes, self.min_rate);
         let sequence = self.first + self.history.len() as u64;
         self.history.push_back(Sent { time: now, bytes });
         self.in_flight_bytes += u64::from(bytes);
+        self.controller.on_sent(self.in_flight_bytes);
+        if let Some(breaker) = &mut self.breaker {
+            breaker.on_sent(bytes);
+        }
         if self.history.len() > MAX_HISTORY {
             self.forget_first();
         }
@@ -170,6 +215,14 @@ impl MediaSender {
                 marked: arrival.is_some_and(|arrival| arrival.marked),
             });
         }
+        // The window may have opened. While it was full, the pacer's credit was not saved up.
+        self.next_departure = self.next_departure.max(now);
+        if let Some(breaker) = &mut self.breaker {
+            breaker.on_report(&self.reported, self.rtt);
+        }
+        if report.arrivals.is_empty() {
+            return;
+        }
         self.controller.on_feedback(&Feedback {
             now,
             rtt: self.rtt.unwrap_or(Time::ZERO),
@@ -180,10 +233,15 @@ impl MediaSender {
 
 impl Endpoint for MediaSender {
     fn wake(&self) -> Time {
-        self.next_frame().min(self.departure())
+        self.next_frame()
+            .min(self.departure())
+            .min(self.next_check())
     }
 
     fn poll(&mut self, now: Time) -> Option<Outgoing> {
+        if self.next_check() <= now {
+            self.check_breaker(now);
+        }
         if self.next_frame() <= now {
             // The pacer has been idle: its credit is not saved up.
             if self.queue.is_empty() {
@@ -207,21 +265,34 @@ impl Endpoint for MediaSender {
     fn rtt(&self) -> Option<Time> {
         self.rtt
     }
+
+    fn ceased(&self) -> Option<(f64, Time)> {
+        self.ceased.map(|(trip, at)| (f64::from(trip as u8), at))
+    }
+
+    fn control_variables(&self) -> Option<Variables> {
+        Some(self.controller.variables())
+    }
 }
 
-/// The controller of a plan.
+/// The controller of a plan, for IP packets of at most so many bytes.
 ///
 /// # Errors
 /// An unknown name, or parameters that are not those of its spec.
-pub fn controller(media: &MediaPlan) -> Result<Box<dyn RateController>, PlanError> {
-    let rates = MediaRates {
+pub fn controller(
+    media: &MediaPlan,
+    packet_bytes: u32,
+) -> Result<Box<dyn RateController>, PlanError> {
+    let source = MediaSource {
         min: media.min_rate,
         start: media.start_rate,
         max: media.max_rate,
         frames_per_s: media.frames_per_s,
+        packet_bytes,
+        l4s: media.ecn == EcnMode::L4s,
     };
     let plan = &media.congestion;
-    Ok(realtime::make(&plan.kind, &plan.parameters, rates)?)
+    Ok(realtime::make(&plan.kind, &plan.parameters, source)?)
 }
 
 /// ECN bits of packets.

@@ -107,6 +107,7 @@ impl Row {
         let (all, before) = (stream.snapshot(), stream.at_warmup);
         let row = Row {
             start: stream.started,
+            end: stream.ceased.unwrap_or(Time::NEVER),
             delivered_bytes: all.delivered_bytes,
             measured_bytes: all.delivered_bytes - before.delivered_bytes,
             sent_packets: all.sent_packets,

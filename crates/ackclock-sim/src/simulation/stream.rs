@@ -1,5 +1,7 @@
 //! A flow over UDP: its two endpoints, and the counts of their packets.
 
+use ackclock_congestion::Variables;
+use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 use ackclock_plan::{DatagramPlan, SourcePlan};
 use ackclock_quic::Transport;
@@ -16,7 +18,7 @@ use crate::PlanError;
 
 /// A flow over UDP.
 pub struct Stream {
-    flow: u32,
+    pub flow: u32,
     sender: Box<dyn Endpoint>,
     receiver: Box<dyn Endpoint>,
     /// First hop of the sender's packets.
@@ -24,6 +26,8 @@ pub struct Stream {
     /// Time by which the receiver's clock runs ahead of the simulation's.
     lead: Time,
     pub started: Time,
+    /// When a circuit breaker stopped the sender.
+    pub ceased: Option<Time>,
     /// Counts at the end of the warm-up.
     pub at_warmup: Snapshot,
     pub sent: Sent,
@@ -76,6 +80,7 @@ impl Stream {
             entrance,
             lead,
             started: now,
+            ceased: None,
             at_warmup: Snapshot::default(),
             sent: Sent::default(),
             replies: (0, 0),
@@ -106,7 +111,7 @@ impl Stream {
         self.sender.transport()
     }
 
-    /// Payload bytes that have arrived.
+    /// Payload bytes that have arrived, those of duplicates once.
     pub fn delivered_bytes(&self) -> u64 {
         self.receiver.delivered_bytes()
     }
@@ -114,6 +119,11 @@ impl Stream {
     /// The last round-trip time, where the sender measures it.
     pub fn rtt(&self) -> Option<Time> {
         self.sender.rtt()
+    }
+
+    /// The variables of the sender's congestion control, if it has one that shows them.
+    pub fn control_variables(&self) -> Option<Variables> {
+        self.sender.control_variables()
     }
 
     /// Mean time from the sender to the receiver; none before the first datagram.
@@ -130,6 +140,12 @@ impl Stream {
     /// Send the datagram that is due, if one is.
     pub fn send(&mut self, now: Time, network: &mut Network) {
         let Some(mut outgoing) = self.sender.poll(now) else {
+            if let (None, Some((cause, at))) = (self.ceased, self.sender.ceased()) {
+                self.ceased = Some(at);
+                let hop = self.entrance;
+                let mut outlet = NetworkOutlet { network, hop };
+                outlet.report(self.flow, EventKind::CircuitBreaker, cause);
+            }
             return;
         };
         self.sent.packets += 1;

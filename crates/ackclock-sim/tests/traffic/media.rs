@@ -2,8 +2,8 @@
 
 use ackclock_core::{Rate, Time};
 use ackclock_plan::{
-    CongestionPlan, DatagramPlan, EcnMode, ImpairmentPlan, LossPlan, MediaPlan, PcapPlan, Plan,
-    SourcePlan,
+    CongestionPlan, DatagramPlan, EcnMode, FeedbackTrigger, ImpairmentPlan, LossPlan, MediaPlan,
+    PcapPlan, Plan, SourcePlan,
 };
 use ackclock_sim::Simulation;
 use proptest::prelude::*;
@@ -23,6 +23,8 @@ fn video(congestion: CongestionPlan) -> DatagramPlan {
         size_variation: 0.15,
         reaction: ms(200),
         feedback_interval: ms(100),
+        feedback: FeedbackTrigger::Interval,
+        circuit_breaker: false,
         ecn: EcnMode::Off,
     };
     DatagramPlan {
@@ -106,12 +108,16 @@ fn an_unknown_control_is_rejected_before_the_run() {
 fn any_network() -> impl Strategy<Value = Plan> {
     let shares = (0.0..0.3_f64, 0.0..0.3_f64, 0.0..0.1_f64);
     let rates = (50e3..20e6_f64, 2..200_u32);
-    (0..2_usize, rates, shares, any::<bool>(), 1..400_u64).prop_map(
+    (0..3_usize, rates, shares, any::<bool>(), 1..400_u64).prop_map(
         |(control, (rate_bps, limit), (loss, duplicate, corrupt), is_captured, feedback_ms)| {
             let mut flow = video(realtime_controls().swap_remove(control));
             if let SourcePlan::Media(media) = &mut flow.source {
                 media.feedback_interval = ms(feedback_ms);
                 media.ecn = EcnMode::Classic;
+                media.circuit_breaker = is_captured;
+                if is_captured {
+                    media.feedback = FeedbackTrigger::Frame;
+                }
             }
             let mut plan = network(ms(4000), rate_bps, limit, vec![flow.clone(), flow]);
             plan.links[0].loss = Some(LossPlan::Bernoulli { probability: loss });

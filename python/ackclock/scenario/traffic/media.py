@@ -11,7 +11,7 @@ from ackclock import algorithms
 from ackclock.algorithms.selection import Given
 from ackclock.input import units
 from ackclock.input.distributions import Period
-from ackclock.input.fields import Quantity, fault_at, faults
+from ackclock.input.fields import Quantity, fault_at, faults, word_reader
 from ackclock.scenario.keys import Moment, Payload, Rate, RealtimeCongestion
 from ackclock.scenario.traffic.datagrams import Datagrams
 
@@ -35,7 +35,7 @@ class Media(Datagrams):
         "control": 'congestion = "…"',
     }
 
-    congestion: RealtimeCongestion = Field(description='the congestion control: "gcc" or "nada", or a table')
+    congestion: RealtimeCongestion = Field(description='the congestion control: "gcc", "nada" or "scream", or a table')
     packet: Payload = Field("1200B", validate_default=True, description="largest payload of an RTP packet")
     min_rate: Rate = Field("150kbit", validate_default=True, description="lowest rate of IP packets")
     start_rate: Rate = Field("300kbit", validate_default=True, description="rate at the start")
@@ -46,7 +46,13 @@ class Media(Datagrams):
     )
     reaction: Moment = Field("200ms", validate_default=True, description="the encoder ignores targets so long")
     feedback_interval: Period = Field("100ms", validate_default=True, description="interval of the reports")
-    ecn: bool = Field(False, description="packets are ECN-capable, if the congestion control reacts to marks")
+    feedback: Literal["interval", "frame"] | None = Field(
+        None, description='"frame": reports also at each frame and 16th packet, scream\'s own choice; or "interval"'
+    )
+    circuit_breaker: bool = Field(False, description="the flow ends for good by the rules of RFC 8083")
+    ecn: Annotated[Any, word_reader((True, False, "classic"))] = Field(
+        False, description="packets are ECN-capable, if the congestion control reacts to marks"
+    )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Media:
@@ -62,7 +68,7 @@ class Media(Datagrams):
             found = f"{self.max_rate:g} bit/s, {packets:.0f} packets in each frame"
             mistakes.append(fault_at(("max_rate",), 0, f"at most {MAX_FRAME_PACKETS} packets in each frame", found))
         if self.ecn and not self._spec.ecn:
-            mistakes.append(fault_at(("ecn",), True, f"false: {self._spec.name} does not react to marks"))
+            mistakes.append(fault_at(("ecn",), self.ecn, f"false: {self._spec.name} does not react to marks"))
         if mistakes:
             raise faults(mistakes)
         return self
@@ -93,7 +99,9 @@ class Media(Datagrams):
             "size_variation": self.size_variation,
             "reaction_s": self.reaction,
             "feedback_interval_s": self.feedback_interval,
-            "ecn": self._spec.ecn if self.ecn else "off",
+            "feedback": self.feedback or self._spec.feedback,
+            "circuit_breaker": self.circuit_breaker,
+            "ecn": self._spec.ecn if self.ecn is True else self.ecn or "off",
         }
 
 

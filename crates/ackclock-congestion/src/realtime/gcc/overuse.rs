@@ -71,6 +71,11 @@ impl Detector {
         self.signal
     }
 
+    /// The threshold, ms.
+    pub fn threshold_ms(&self) -> f64 {
+        self.threshold_ms
+    }
+
     /// Process the estimate after a group; returns the signal.
     pub fn update(&mut self, estimate_ms: f64, change: &Change) -> Signal {
         self.deltas = (self.deltas + 1).min(self.max_deltas);

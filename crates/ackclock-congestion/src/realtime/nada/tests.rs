@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::super::contract::{lost, rates, report};
+use super::super::contract::{lost, report, source};
 use super::super::PacketReport;
 use super::*;
 
@@ -119,7 +119,7 @@ fn controller() -> Nada {
     Nada {
         arrivals: Arrivals::new(Time::from_milliseconds(500)),
         parameters,
-        rates: rates(),
+        source: source(),
         losses: LossIntervals::default(),
         base_delay: Time::NEVER,
         p_loss: 0.0,
@@ -213,5 +213,5 @@ fn losses_raise_the_signal_and_lower_the_rate() {
 fn parameters_that_divide_by_zero_are_rejected() {
     let mut values = super::super::contract::defaults("nada");
     values["tau_s"] = json!(0.0);
-    assert!(make(&values, rates()).is_err());
+    assert!(make(&values, source()).is_err());
 }
