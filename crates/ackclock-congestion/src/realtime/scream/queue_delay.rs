@@ -112,7 +112,8 @@ impl QueueDelay {
         self.max_avg *= 1.0 - QDELAY_MIN_MAX_AVG_G;
         self.min_avg += QDELAY_MIN_MAX_AVG_G * (self.max_avg - self.min_avg);
         self.dev_avg += QDELAY_DEV_AVG_G * (self.max_avg - self.min_avg - self.dev_avg);
-        self.levels.ref_wnd_delay_scale = (1.0 - self.dev_avg / QDELAY_DEV_THRESHOLD).clamp(0.0, 1.0);
+        self.levels.ref_wnd_delay_scale =
+            (1.0 - self.dev_avg / QDELAY_DEV_THRESHOLD).clamp(0.0, 1.0);
     }
 }
 

@@ -71,7 +71,11 @@ fn losses_and_marks_reduce_the_window_by_their_factors() {
         // The increase comes an s_rtt after the last; here none is due.
         window.update(&delivered(0, 0, 0), &state(ms(1000), 0.05, CALM), true);
         window.on_sent(100_000.0);
-        window.update(&delivered(2, marked, lost), &state(ms(1030), 0.05, CALM), true);
+        window.update(
+            &delivered(2, marked, lost),
+            &state(ms(1030), 0.05, CALM),
+            true,
+        );
         near(window.ref_wnd(), factor * 49_600.0);
         near(window.ref_wnd_i(), 49_600.0);
     }
@@ -129,7 +133,10 @@ fn growth_is_slow_close_to_the_last_largest_window_and_after_congestion() {
     window.update(&delivered(38, 0, 0), &state(ms(1080), 0.05, CALM), false);
     let scl = 0.16;
     let multiplicative = 1.0 + 0.02 * reduced / 1240.0 * 0.01 * scl;
-    near(window.ref_wnd() - reduced, 38.0 * 1240.0 * 1240.0 / reduced * 0.25 * multiplicative);
+    near(
+        window.ref_wnd() - reduced,
+        38.0 * 1240.0 * 1240.0 / reduced * 0.25 * multiplicative,
+    );
 }
 
 #[test]
@@ -301,7 +308,10 @@ fn frames_that_wait_or_are_large_lower_the_target() {
     });
     let after = scream.target_rate(0).bits_per_second();
     let expected = 1.2 / (1.2 + 1.0 / 16.0 + 1.0 / 64.0);
-    assert!((after / before - expected).abs() < 1e-5, "{before} to {after}");
+    assert!(
+        (after / before - expected).abs() < 1e-5,
+        "{before} to {after}"
+    );
     for _ in 0..100 {
         scream.on_frame(&QueuedFrame {
             bytes: 1,
@@ -309,7 +319,9 @@ fn frames_that_wait_or_are_large_lower_the_target() {
         });
     }
     let values = scream.variables().values;
-    let adjust = values.iter().find(|(name, _)| *name == "rate_adjust_factor");
+    let adjust = values
+        .iter()
+        .find(|(name, _)| *name == "rate_adjust_factor");
     near(adjust.expect("a variable").1, 0.0);
 }
 
