@@ -129,6 +129,22 @@ def test_dctcp_behind_a_qdisc_that_marks(queue):
     assert warned(**DCTCP, network__queue=queue) == []
 
 
+@pytest.mark.parametrize(
+    ("rate", "queue", "count"),
+    [
+        ("10Mbit", {}, 1),
+        ("10Mbit", {"min_qlen_step": "2p"}, 0),
+        ("10Mbit", {"step_thresh": "3ms"}, 0),
+        ("100Mbit", {}, 0),
+    ],
+)
+def test_a_step_of_dualpi2_that_is_shorter_than_a_packet(rate, queue, count):
+    flows = [{"count": 2, "congestion": "prague"}]
+    found = warned(flows=flows, network__rate=rate, network__queue={"discipline": "dualpi2", **queue})
+    assert len(found) == count
+    assert all("less than a packet's transmission of 1.21 ms" in sentence for sentence in found)
+
+
 @pytest.mark.parametrize(("limit", "count"), [("9p", 1), ("10p", 0), ("0.2bdp", 1), ("1bdp", 0)])
 def test_a_limit_below_ten_packets(limit, count):
     found = warned(network__queue={"discipline": "pfifo", "limit": limit})

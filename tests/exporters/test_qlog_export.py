@@ -166,5 +166,5 @@ def test_flows_without_segments_are_left_out(tmp_path):
     mixed = Dataset.read(out)
     assert mixed.flows.height == 3
     assert len(json.loads("".join(exported.write(mixed, sequential=False)))["traces"]) == 2
-    with pytest.raises(InputError, match="without a segment size"):
+    with pytest.raises(InputError, match="--flow: found 2, which is not TCP's"):
         exported.write(mixed, flows=[2])

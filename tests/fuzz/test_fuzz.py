@@ -38,7 +38,7 @@ def test_changes_reach_the_planning():
     """Most changes must leave a scenario that is more than a mistake of TOML."""
     random = Random(2)
     seeds = [seed for seed in mutations.SEEDS["scenario"]() if len(seed) < SMALL]
-    planned = sum(_is_planned(mutations.scenario(random.choice(seeds), random)) for _ in range(180))
+    planned = sum(_is_planned(mutations.scenario(random.choice(seeds), random)) for _ in range(300))
     assert planned > 30
 
 

@@ -77,6 +77,20 @@ def test_the_one_way_delay_is_half_the_rtt_the_queue_and_the_transmission(data):
     )
 
 
+def test_the_one_way_delay_of_a_group_of_udp_flows_is_that_of_its_datagrams():
+    voice = '[[traffic]]\nname = "voice"\nkind = "udp"\nrate = "50/s"\npacket = "160B"\n'
+    both = ac.run(planning.loads(ONE_FLOW + voice).plan())
+    (view,) = metrics.runs(both)
+    group = view.of_group("voice")
+    column = both.flows.filter(pl.col("congestion") == "udp")["measured_delay_p95_s"].to_list()
+    assert metrics.value(group, "one_way_delay_flow_p95_s") == column
+    assert metrics.value(group, "one_way_delay_p95_s") == column[0]
+    queue_s = metrics.value(view, "queue_delay_mean_s")
+    assert metrics.value(group, "one_way_delay_mean_s") == pytest.approx(0.05 + queue_s, rel=0.02)
+    assert set(delay.one_way_series(group)["flow"]) == {1}
+    assert set(delay.one_way_series(view)["flow"]) == {0}
+
+
 def test_the_series_counts_each_packet_that_arrived_in_its_interval(data):
     rows = data.frame("delays")
     flows = data.flows.row(0, named=True)

@@ -49,7 +49,7 @@ SHORT_KEYS = {
 }
 
 #: Tables of a scenario that `ackclock show` knows besides topologies and kinds of traffic (`scenario.key_reference`).
-TABLES = ("scenario", "flows", "record", "theory", "fluid", "meanfield", "linux")
+TABLES = ("scenario", "flows", "quic", "record", "theory", "fluid", "meanfield", "linux")
 
 #: Kinds of clusters (`experiments.cluster.KINDS`).
 CLUSTERS = ("local", "slurm", "pbs", "sge", "lsf", "oar", "moab", "htcondor")

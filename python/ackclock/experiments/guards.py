@@ -14,6 +14,8 @@ A guard of a plan needs no run, a guard of a result the metrics of its runs. Bot
 - *Short queues*: a limit below ten packets has no room for one initial window (RFC 6928).
 - *AQMs with a FIFO's limit*: an AQM lets a burst pass and acts on the delay that persists, for CoDel over an interval
   of 100 ms (RFC 8289 section 4.2). Behind a smaller limit the queue overflows before the AQM acts.
+- *L4S steps*: DualPI2 marks L4S packets that waited longer than its step. Where one packet is in transmission for
+  longer than that, all that wait behind another are marked; RFC 9332 appendix A spares them while few wait (Th_len).
 - *Starvation*: a group or a flow gets less than a tenth of its max-min fair share (`metrics.groups`).
 - *Equal seeds*: where nothing is random all seeds give one run, and intervals over them mean nothing.
 """
@@ -156,6 +158,32 @@ def _marks(queue: QueuePlan) -> bool:
     """Return True if a qdisc sets CE: DualPI2 always does, and CoDel above `ce_threshold`."""
     given = queue.parameters
     return bool(queue.discipline in ("cake", "dualpi2") or given.get("ecn") or given.get("ce_threshold_s") is not None)
+
+
+def step_doubt(plan: Plan, engine: str) -> str | None:
+    """Return a warning about a step of DualPI2 that is shorter than the transmission of a packet."""
+    packet_bits = 8 * plan.packet_bytes
+    for number, group in enumerate(plan.groups):
+        kind = group.congestion.kind if group.congestion else ""
+        if not kind or algorithms.spec("congestion", kind).ecn != "l4s":
+            continue
+        for link in _bottlenecks(plan, number):
+            given = link.queue.parameters
+            if link.queue.discipline == "dualpi2" and _is_step_short(given, packet_bits / link.rate_bps):
+                step, packet = (
+                    numbers.value(value_s, "s") for value_s in (given["step_thresh_s"], packet_bits / link.rate_bps)
+                )
+                return (
+                    f"The dualpi2 of {link.name} marks L4S packets that waited for {step}, less than a packet's "
+                    f'transmission of {packet}, so the flows with {kind} get little: min_qlen_step = "2p" or a longer '
+                    "step_thresh mends it."
+                )
+    return None
+
+
+def _is_step_short(given: Mapping[str, Any], packet_s: float) -> bool:
+    """Return True if every packet that waits for another is marked."""
+    return bool(given["step_thresh_s"] < packet_s and given["min_qlen_step_packets"] < 2)
 
 
 def short_queue_doubt(plan: Plan, engine: str) -> str | None:
@@ -311,6 +339,7 @@ PLAN_GUARDS: tuple[PlanGuard, ...] = (
     model_doubt,
     phase_doubt,
     unmarked_doubt,
+    step_doubt,
     short_queue_doubt,
     small_limit_doubt,
 )

@@ -121,7 +121,8 @@ def _set_discipline(document: Any, path: Loc, name: object) -> None:
             f"{dotted(path)}: found {shown(name)}; expected {nearest(str(name), algorithms.names('queue'))}"
         )
     limit = {"limit": value_at(document, path).unwrap().get("limit", LIMIT)}
-    is_required = algorithms.spec("queue", str(name)).parameters["limit"].required
+    parameter = algorithms.spec("queue", str(name)).parameters.get("limit")
+    is_required = parameter is not None and parameter.required
     _set(document, path, _inline_table({"discipline": name, **(limit if is_required else {})}))
 
 

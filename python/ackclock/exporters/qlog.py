@@ -89,15 +89,31 @@ def write(
 
 def _chosen(data: Dataset, run: int, flows: Sequence[int]) -> list[tuple[int, int]]:
     """Return the flows with the segment size of each."""
-    present = data.scan("flows").filter(pl.col("run") == run).select("flow").collect()["flow"].sort().to_list()
+    present = _flows_of(data, run)
     if not present:
         raise InputError(f"--run: found {run}; expected a run that has flows")
     if unknown := set(flows) - set(present):
         raise InputError(f"--flow: found {min(unknown)}; expected one from {present[0]} to {present[-1]}")
     sized = [(flow, size) for flow in sorted(set(flows) or present) if (size := _mss_bytes(data, run, flow))]
     if not sized or len(sized) < len(set(flows)):
-        raise InputError(f"{data.plan.name or 'the result'}: found flows without a segment size; expected flows of TCP")
+        raise InputError(_no_segments(data, run, flows, [flow for flow, _ in sized]))
     return sized
+
+
+def _no_segments(data: Dataset, run: int, flows: Sequence[int], sized: Sequence[int]) -> str:
+    """Return why flows cannot be written: those of QUIC and UDP have no segment size."""
+    if not flows:
+        return f"{data.plan.name or 'the result'}: found no TCP flow; expected one, whose windows are segments"
+    others = [flow for flow in flows if flow not in sized]
+    known = [flow for flow in _flows_of(data, run) if _mss_bytes(data, run, flow)]
+    which = f"a TCP flow, such as {known[0]}" if known else "a result with TCP flows"
+    return f"--flow: found {others[0]}, which is not TCP's and has no segment size; expected {which}"
+
+
+def _flows_of(data: Dataset, run: int) -> list[int]:
+    """Return the numbers of a run's flows."""
+    rows = data.scan("flows").filter(pl.col("run") == run).select("flow").collect()
+    return [int(flow) for flow in rows["flow"].sort()]
 
 
 def _renamed(events: Iterable[Event], schema: str) -> Iterator[Event]:

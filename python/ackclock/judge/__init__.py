@@ -18,12 +18,12 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
 from ackclock.judge import rules
-from ackclock.judge.rules import NAMES, UnjudgedError
+from ackclock.judge.rules import NAMES
 from ackclock.judge.walk import Deviation, Walk
 from ackclock.qlog import Connection, Metrics
 from ackclock.system.files import readable
 
-__all__ = ["NAMES", "Deviation", "Judgement", "UnjudgedError", "judge", "judge_connection"]
+__all__ = ["NAMES", "Deviation", "Judgement", "judge", "judge_connection"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,8 +78,7 @@ def judge(path: Path | str, specification: str) -> list[Judgement]:
         specification: "reno" (RFC 9002) or "cubic" (RFC 9438).
 
     Raises:
-        InputError: the file is no log, or has no congestion window or acknowledgement.
-        UnjudgedError: another specification.
+        InputError: another specification, or the file is no log, or has no congestion window or acknowledgement.
     """
     rules.reference(specification)
     log = qlog.read(path)
@@ -93,7 +92,7 @@ def judge(path: Path | str, specification: str) -> list[Judgement]:
 
 
 def judge_connection(connection: Connection, specification: str, notes: Sequence[str] = ()) -> Judgement:
-    """Return the judgement of a connection. Raises `UnjudgedError`."""
+    """Return the judgement of a connection. Raises `InputError`."""
     reference = rules.reference(specification)
     walk = Walk(reference, connection).run()
     more = tuple(_doubts(connection, walk))

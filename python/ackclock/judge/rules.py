@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock import algorithms
-from ackclock.errors import AckclockError
+from ackclock.errors import InputError
+from ackclock.input.fields import nearest, shown
 
 #: A window may differ from the replay's by this many datagrams, or by this share of it if that is more. Datagrams: an
 #: acknowledgement counts in whole ones here, and a log reports before or after it. The share: implementations begin
@@ -89,12 +90,6 @@ RULES: Mapping[str, tuple[str, str]] = {
 }
 
 
-class UnjudgedError(AckclockError):
-    """A specification that cannot be judged by."""
-
-    exit_status = 3
-
-
 def _references() -> Mapping[str, Reference]:
     """Return the specifications by the name for `--as`.
 
@@ -130,7 +125,7 @@ NAMES = ("reno", "cubic")
 
 
 def reference(name: str) -> Reference:
-    """Return a specification. Raises `UnjudgedError` for one that there are no rules for."""
+    """Return a specification. Raises `InputError` for one that there are no rules for."""
     if name not in NAMES:
-        raise UnjudgedError(f"Unsupported: found --as {name[:40]!r}; expected one of {', '.join(NAMES)}")
+        raise InputError(f"--as: found {shown(name)}; expected {nearest(name, NAMES)}")
     return _references()[name]

@@ -120,7 +120,8 @@ def _weighted_mean(values: Array, weights: Array) -> float | None:
 def one_way_delay_mean_s(view: RunView) -> float | None:
     """Mean one-way delay of the data packets that arrived in the measured part, all flows' packets alike.
 
-    From their sending to their arrival, each copy of a packet that arrives counted. Null where it was not recorded.
+    From their sending to their arrival, each copy of a packet that arrives counted. TCP's packets; of a group without
+    TCP flows, its datagrams. Null where it was not recorded.
     Source: RFC 7679; Le 2011, figures 5.7 to 5.10 (end-to-end delay).
     """
     result = one_way_series(view)
@@ -131,9 +132,11 @@ def one_way_delay_mean_s(view: RunView) -> float | None:
 def one_way_delay_p95_s(view: RunView) -> float | None:
     """95th percentile of the one-way delay, of each flow's packets; the mean over the flows that got any.
 
-    Null where it was not recorded, or of a part of a run. Within 0.8 %. Source: RFC 7679.
+    Of a group without TCP flows, of its UDP flows. Null where it was not recorded, or of a part of a run. Within 0.8 %.
+    Source: RFC 7679.
     """
-    return view.rows("flows").mean("measured_delay_p95_s")
+    known = _without_null(_delayed(view, "measured_delay_p95_s"))
+    return float(known.sum()) / known.size if known.size else None
 
 
 def one_way_delay_flow_s(view: RunView) -> list[float] | None:
@@ -157,12 +160,23 @@ def one_way_series(view: RunView) -> pl.DataFrame:
     """
     columns = ("time_s", "flow", "packets", "delay_min_s", "delay_mean_s", "delay_max_s")
     rows = view.measured("delays").frame().select(columns)
-    return rows.filter(pl.col("flow").is_in(view.rows("flows")["flow"])).sort("flow", "time_s")
+    return rows.filter(pl.col("flow").is_in(_delayed(view, "flow"))).sort("flow", "time_s")
 
 
 def _of_flows(view: RunView, column: str) -> list[float] | None:
-    values = view.rows("flows")[column]
+    values = _delayed(view, column)
     return [float(value) for value in values] if values.size and not np.isnan(values).any() else None
+
+
+def _delayed(view: RunView, column: str) -> Array:
+    """Return a column of the flows whose packets' delays count: TCP's, or a group's UDP flows if it has no other."""
+    flows = view.rows("flows")
+    is_udp = view.group is not None and view.between is None and not flows["flow"].size and view.has_datagrams
+    return view.datagrams[column].to_numpy() if is_udp else flows[column]
+
+
+def _without_null(values: Array) -> Array:
+    return values[~np.isnan(values)]
 
 
 METRICS = (

@@ -258,7 +258,8 @@ class RunView:
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
             return Choice(("bottleneck",), _is_bottleneck, hidden)
         if table in OF_FLOWS and self._groups is not None:
-            own = self.rows("flows")["flow"]
+            datagrams = self._datagrams["flow"] if table == "delays" else ()
+            own = np.union1d(self.rows("flows")["flow"], datagrams)
             return Choice(("flow",), lambda block: np.isin(block["flow"], own))
         if table in OF_FLOWS:
             others = np.union1d(self._datagrams["flow"], self.requests)
@@ -489,12 +490,10 @@ def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str
     """
     runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = {}
     for run in data.runs:
-        view = RunView(
-            data, int(run["run"]), run.get("seed"), None, run.get("metrics") or {}, epochs, None, {}, runs_of_pieces
-        )
+        number, given = int(run["run"]), run.get("metrics") or {}
+        view = RunView(data, number, run.get("seed"), None, given, epochs, None, {}, runs_of_pieces)
         if between is not None and not 0 <= between[0] < between[1] <= view.duration_s:
             raise InputError(
                 f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"
             )
-        given = view.given if between is None else {}
-        yield replace(view, between=between, given=given, _cache={})
+        yield replace(view, between=between, given=given if between is None else {}, _cache={})

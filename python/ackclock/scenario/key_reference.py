@@ -25,8 +25,13 @@ TABLES = {
     "linux": ("Linux", "Options of the engine linux: the table [linux]"),
 }
 
-#: Tables that specs describe, in words.
-_SPECS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
+#: Values that are defined once, in words.
+_DEFINED = {
+    "Congestion": "a congestion control",
+    "Queue": "a queue",
+    "Tcp": "a TCP stack",
+    "Dscp": 'a DS codepoint: "cs0" to "cs7", "af11" to "af43", "ef", "va" or "le"',
+}
 
 #: Indexes of lists in a key.
 _INDEX = re.compile(r"\[\d*\]")
@@ -143,7 +148,7 @@ def value_of(schema: Mapping[str, Any]) -> str:
     if quantity := patterns.names().get(schema.get("pattern", "")):
         return quantity.replace("_", " ")
     if "$ref" in schema:
-        return _SPECS.get(schema["$ref"].rpartition("/")[2], "a table")
+        return _DEFINED.get(schema["$ref"].rpartition("/")[2], "a table")
     if words := [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]:
         return " or ".join(map(json.dumps, words))
     if "anyOf" in schema:

@@ -8,6 +8,9 @@
 //! (section 5.2.1) drops an older ACK where a newer one waits, its ACK decimation (section 5.2.2) the newest at a full
 //! queue. As in decimation, SACK blocks and ECN feedback make no difference; as in filtering, what carries data, opens
 //! or closes is no ACK.
+//!
+//! Replies to datagrams (reports of media, what a QUIC server sends) are lost as ACKs are, but never thinned: a device on
+//! the path cannot tell what they acknowledge.
 
 use ackclock_core::random::unit_interval;
 use ackclock_plan::LossPlan;
@@ -43,8 +46,8 @@ impl RandomLoss {
         self.is_bad = false;
     }
 
-    /// Draw whether a packet is lost. Only data packets of TCP and UDP can be, and SYNs and ACKs if the plan says so,
-    /// not FINs.
+    /// Draw whether a packet is lost. Only data packets of TCP and UDP can be, and SYNs, ACKs and replies to datagrams
+    /// if the plan says so, not FINs.
     #[inline]
     pub fn draw_drop(&mut self, packet: &Packet) -> bool {
         let carries = packet.kind.carries_payload();
@@ -55,6 +58,9 @@ impl RandomLoss {
             } if packet.kind == Kind::Ack => {
                 let is_kept = ack_thinning == 1 || self.is_due(packet.flow, ack_thinning);
                 !is_kept || (ack > 0.0 && self.occurs(ack))
+            }
+            LossPlan::ByKind { ack, .. } if packet.kind == Kind::Echo => {
+                ack > 0.0 && self.occurs(ack)
             }
             LossPlan::Bernoulli { probability } | LossPlan::ByKind { probability, .. } => {
                 carries && self.occurs(probability)
@@ -141,6 +147,26 @@ mod tests {
             "{}",
             share(&lost)
         );
+    }
+
+    #[test]
+    fn replies_to_datagrams_are_lost_as_acks_and_not_thinned() {
+        let kind = |ack, ack_thinning| LossPlan::ByKind {
+            probability: 1.0,
+            syn: 0.0,
+            ack,
+            ack_thinning,
+        };
+        let lost = |plan| {
+            let mut loss = RandomLoss::new(plan, 7);
+            let reply = Packet {
+                kind: Kind::Echo,
+                ..packet(0, 100)
+            };
+            (0..100).filter(|_| loss.draw_drop(&reply)).count()
+        };
+        assert_eq!(lost(kind(1.0, 1)), 100);
+        assert_eq!(lost(kind(0.0, 8)), 0);
     }
 
     #[test]

@@ -100,7 +100,9 @@ class Loss(Table):
     syn: Chance | None = Field(
         None, description="with probability: loss probability of each SYN and SYN/ACK; absent: they are never lost"
     )
-    ack: Share | None = Field(None, description="loss of each ACK; beside a probability; absent: they are never lost")
+    ack: Share | None = Field(
+        None, description="loss of each ACK and reply to a datagram; beside a probability; absent: they are never lost"
+    )
     ack_thinning: Annotated[int, Field(ge=2, le=10**6)] | None = Field(
         None, description="n: of n ACKs the last passes; beside a probability; absent: all do"
     )

@@ -44,7 +44,9 @@ class Media(Datagrams):
     size_variation: Annotated[float, Field(ge=0, le=1)] = Field(
         0.15, description="scale of the Laplace distribution of frame sizes, relative to their mean"
     )
-    reaction: Moment = Field("200ms", validate_default=True, description="the encoder ignores targets so long")
+    reaction: Moment = Field(
+        "200ms", validate_default=True, description="the encoder ignores new targets for this time"
+    )
     feedback_interval: Period = Field("100ms", validate_default=True, description="interval of the reports")
     feedback: Literal["interval", "frame"] | None = Field(
         None, description='"frame": reports also at each frame and 16th packet, scream\'s own choice; or "interval"'
