@@ -168,3 +168,10 @@ def test_flows_without_segments_are_left_out(tmp_path):
     assert len(json.loads("".join(exported.write(mixed, sequential=False)))["traces"]) == 2
     with pytest.raises(InputError, match="--flow: found 2, which is not TCP's"):
         exported.write(mixed, flows=[2])
+    log = CliRunner().invoke(
+        program.application, ["export", str(out), "--to", "qlog", "--out", str(tmp_path / "x.qlog")]
+    )
+    assert log.stderr.splitlines() == [
+        "not in the log: flow 2: not TCP's",
+        "not in the log: packets, ACKs and the packets that were lost: record.pcap = true writes them",
+    ]

@@ -72,10 +72,11 @@ def _log(source: Path, out: Path | None, run: int, flows: Sequence[int], schema:
     from ackclock.dataset import Dataset
     from ackclock.exporters import qlog
 
-    is_sequential = out is None or out.suffix != ".qlog"
-    return qlog.write(
-        Dataset.read(source), schema=schema or qlog.SCHEMAS[0], sequential=is_sequential, run=run, flows=flows
-    )
+    data, is_sequential = Dataset.read(source), out is None or out.suffix != ".qlog"
+    log = qlog.write(data, schema=schema or qlog.SCHEMAS[0], sequential=is_sequential, run=run, flows=flows)
+    for note in qlog.notes(data, run, flows):
+        click.echo(f"not in the log: {note}", err=True)
+    return log
 
 
 def _write(parts: Iterator[str], out: Path | None) -> None:

@@ -110,6 +110,15 @@ def _no_segments(data: Dataset, run: int, flows: Sequence[int], sized: Sequence[
     return f"--flow: found {others[0]}, which is not TCP's and has no segment size; expected {which}"
 
 
+def notes(data: Dataset, run: int = 0, flows: Sequence[int] = ()) -> Iterator[str]:
+    """Yield what a log of these flows lacks: flows that are not TCP's, and packets that were not recorded."""
+    others = [str(flow) for flow in _flows_of(data, run) if not flows and not _mss_bytes(data, run, flow)]
+    if others:
+        yield f"flow{'s' if len(others) > 1 else ''} {', '.join(others)}: not TCP's"
+    if not data.scan("transmissions").filter(pl.col("run") == run).head(1).collect().height:
+        yield "packets, ACKs and the packets that were lost: record.pcap = true writes them"
+
+
 def _flows_of(data: Dataset, run: int) -> list[int]:
     """Return the numbers of a run's flows."""
     rows = data.scan("flows").filter(pl.col("run") == run).select("flow").collect()
