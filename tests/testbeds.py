@@ -39,6 +39,10 @@ runpy.run_module("ackclock", run_name="__main__")
 
 HOSTS = ("alice", "router", "bob")
 
+#: Of what a link carries in real time, the share that a test may count on: a busy machine pauses its hosts. What a link
+#: carries at most needs no such room.
+UNPAUSED = 0.4
+
 
 def missing_requirement() -> str | None:
     """Why there can be no testbed here."""

@@ -83,11 +83,10 @@ def test_a_slow_router_is_detected_in_both_directions(bed: Testbed):
     network = result["network"]
     to, back = network["cells"]
     for cell, rate_bps in ((to, TO_ALICE_BPS), (back, TO_BOB_BPS)):
-        assert 0.9 < cell["goodput_bps"]["mean"] / (rate_bps * DATA) < 1.05
+        assert testbeds.UNPAUSED < cell["goodput_bps"]["mean"] / (rate_bps * DATA) < 1.05
         full_s = 8 * 1514 * QUEUE_P / rate_bps
-        assert cell["rtt_idle_s"]["mean"] < 0.005
-        assert 0.4 * full_s < cell["rtt_loaded_s"]["mean"] < 1.2 * full_s
-        assert cell["congestion_window"]["mean"] > 0.8
+        assert cell["rtt_idle_s"]["mean"] < 0.4 * full_s < cell["rtt_loaded_s"]["mean"] < 3 * full_s
+        assert cell["congestion_window"]["mean"] > 0.5
     # What the queue dropped is what did not arrive, but for a packet or two that a look at the end finds under way.
     number = [run["direction"] for run in network["runs"]].index("to")
     of_data, flows = network["runs"][number], Dataset.read(bed.folder / "found").flows
@@ -138,7 +137,7 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
         bed.inside("alice", "sysctl", "-w", f"net.ipv4.tcp_rmem={was}")
     (cell,) = result["network"]["cells"]
     assert cell["receive_window"]["mean"] > 0.5
-    assert cell["rtt_loaded_s"]["mean"] < 0.008
+    assert cell["rtt_loaded_s"]["mean"] < 0.5 * 8 * 1514 * QUEUE_P / TO_ALICE_BPS  # no queue stands
     first = result["findings"][0]
     assert re.match(
         r"The receive window held one flow from this host to alice back for [\d.]+ % of the time: net.ipv4.tcp_rmem of "
@@ -213,7 +212,7 @@ def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Tes
         assert "waits" not in memory
         assert set(file["waits"]) == {"this host", "alice"}
         assert all(0 < share < 1 for share in file["waits"].values())
-        assert file["goodput_bps"]["mean"] > 0.5 * memory["goodput_bps"]["mean"]
+        assert file["goodput_bps"]["mean"] > 0.5 * testbeds.UNPAUSED * memory["goodput_bps"]["mean"]
     assert sum("with a file" in finding["sentence"] for finding in result["findings"]) == 2
 
 
@@ -225,7 +224,7 @@ def test_a_file_is_what_is_sent(bed: Testbed):
     result = responses(bed, *words, "--file", str(path))
     (_, file) = result["network"]["cells"]
     assert set(file["waits"]) == {"this host"}
-    assert file["goodput_bps"]["mean"] > 5e6
+    assert file["goodput_bps"]["mean"] > 2e6
     assert path.read_bytes() == bytes(100_000)
 
 

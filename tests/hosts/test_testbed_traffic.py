@@ -61,10 +61,11 @@ def test_a_link_changes_during_a_run(bed: Testbed):
     (event,) = data.frame("events").filter(data.frame("events")["kind"] == "link_change").rows(named=True)
     assert (event["time_s"], event["value"]) == (pytest.approx(1.5, abs=0.3), 5e6)
     samples = data.frame("queue_samples")
-    assert samples.filter(samples["time_s"] > 1.9)["utilisation"].mean() == pytest.approx(1.0, abs=0.1)
+    # Of the rate after the change, not of that before, with which it would be a quarter.
+    assert 0.5 < samples.filter(samples["time_s"] > 1.9)["utilisation"].mean() < 1.1
     delivered = data.frame("flow_samples").select("time_s", "delivered_bytes")
-    rates_bps = [rate_bps(delivered, *span) for span in ((0.5, 1.4), (2.0, 2.9))]
-    assert rates_bps == pytest.approx([20e6 * 1448 / 1514, 5e6 * 1448 / 1514], rel=0.1)
+    for rate, span in ((20e6, (0.5, 1.4)), (5e6, (2.0, 2.9))):
+        assert testbeds.UNPAUSED < rate_bps(delivered, *span) / (rate * 1448 / 1514) < 1.1
 
 
 def rate_bps(delivered: pl.DataFrame, first_s: float, last_s: float) -> float:
@@ -127,10 +128,11 @@ def test_a_path_is_measured_before_the_runs(bed: Testbed):
     assert status == 0, errors
     data = ac.Dataset.read(bed.folder / "measured")
     found = data.manifest["plan"]["options"]["testbed"]["measured"]
-    assert found["rate_bps"] == pytest.approx(10e6, rel=0.05)
+    assert testbeds.UNPAUSED < found["rate_bps"] / 10e6 < 1.05
     assert len(found["rates_bps"]) == 3
-    assert 0 < found["rtt_s"] < 0.005
+    assert 0 < found["rtt_s"] < 0.02
     assert data.frame("links")["rate_bps"].to_list() == [found["rate_bps"]]
     assert data.flows["base_rtt_s"].to_list() == [found["rtt_s"]] * 2
     # What was sent before the measured part and arrived in it counts, and what is under way at its end does not.
-    assert data.metrics()["summary"]["goodput_bps"]["mean"] == pytest.approx(found["rate_bps"] * 1448 / 1514, rel=0.05)
+    goodput_bps = data.metrics()["summary"]["goodput_bps"]["mean"]
+    assert testbeds.UNPAUSED < goodput_bps / (10e6 * 1448 / 1514) < 1.05
