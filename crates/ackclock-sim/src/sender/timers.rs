@@ -67,24 +67,36 @@ impl Timers {
     /// Start the timeout.
     #[inline]
     pub fn start(&mut self, now: Time, wait: Time) {
+        self.purpose = Purpose::Timeout;
+        self.since = now;
         self.timeout = now + wait;
-        self.resume(now);
+        self.retransmission = self.timeout;
     }
 
-    /// Use the timer for another purpose first, at most until the timeout, which is not delayed.
+    /// Use the timer for another purpose first, at most until the timeout, which is not delayed. A timeout that is past
+    /// (it waits for the end of its jiffy) bounds nothing, as in Linux.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, now: Time, due: Time) {
         self.purpose = purpose;
         self.since = now;
-        self.retransmission = due.min(self.timeout);
+        self.retransmission = if self.timeout < now {
+            due
+        } else {
+            due.min(self.timeout)
+        };
     }
 
-    /// Resume the timeout, which has run on.
+    /// Resume the timeout, which has run on. If it is past (it waited for the end of its jiffy), it is due after the
+    /// shortest wait that Linux's timers know.
     #[inline]
     pub fn resume(&mut self, now: Time) {
         self.purpose = Purpose::Timeout;
         self.since = now;
-        self.retransmission = self.timeout;
+        self.retransmission = if self.timeout < now {
+            now + Time::from_microseconds(1)
+        } else {
+            self.timeout
+        };
     }
 
     /// Start the persist timer, which runs when nothing is outstanding.
@@ -169,13 +181,13 @@ impl Sender {
     }
 
     /// Set the reordering timer. Linux rounds it to jiffies, and to no less than 2 ms: meanwhile a third SACK may show
-    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
+    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is still to come and before, is not put off.
     pub(super) fn set_reordering_timer(&mut self, due: Time, now: Time) {
         let due = match self.tcp.timer_tick {
             Time::ZERO => due,
             tick => jiffies::timer_expiry(tick, now, due.since(now) + TIMER_FLOOR),
         };
-        if due < self.timers.timeout {
+        if due < self.timers.timeout || self.timers.timeout < now {
             self.timers.set(Purpose::Reordering, now, due);
         } else {
             self.timers.resume(now);
@@ -261,5 +273,23 @@ mod tests {
         assert_eq!(timers.retransmission, Time::from_milliseconds(200));
         timers.resume(Time::from_milliseconds(60));
         assert_eq!(timers.retransmission, Time::from_milliseconds(200));
+    }
+
+    #[test]
+    fn a_timeout_that_waits_for_its_jiffy_is_not_set_in_the_past() {
+        let (due, now) = (Time::from_milliseconds(204), Time::from_milliseconds(207));
+        let mut timers = Timers::IDLE;
+        timers.start(
+            Time::from_milliseconds(3),
+            due.since(Time::from_milliseconds(3)),
+        );
+        assert!(timers.awaits_tick(TICK, due));
+        let probe = Time::from_milliseconds(250);
+        timers.set(Purpose::TlpProbe, now, probe);
+        assert_eq!(timers.retransmission, probe);
+        timers.resume(now);
+        assert_eq!(timers.retransmission, Time::from_microseconds(207_001));
+        assert!(timers.awaits_tick(TICK, timers.retransmission));
+        assert_eq!(timers.retransmission, Time::from_milliseconds(220));
     }
 }
