@@ -39,8 +39,8 @@ runpy.run_module("ackclock", run_name="__main__")
 
 HOSTS = ("alice", "router", "bob")
 
-#: Of what a link carries in real time, the share that a test may count on: a busy machine pauses its hosts. What a link
-#: carries at most needs no such room.
+#: Share of a link's rate in real time that a test may count on: a busy machine pauses its hosts. An upper bound needs no
+#: such room.
 UNPAUSED = 0.4
 
 

@@ -237,39 +237,24 @@ def linux_result(result: bytes) -> dict[str, dict[str, _Column]]:
     """
 
 def toml_spans(text: str) -> list[tuple[tuple[str | int, ...], int]]:
-    """Return the 1-based line of every key and array item of a TOML text.
-
-    Raises:
-        ValueError: the text is not TOML; the message names line and column.
-    """
+    """Return the 1-based line of every key and array item of a TOML text; raise `ValueError` with line and column."""
 
 def toml_values(text: str) -> dict[str, Any]:
-    """Return the values of a TOML text, as `tomllib` does, in a fraction of its time.
-
-    Raises:
-        ValueError: the text is not TOML.
-    """
+    """Return the values of a TOML text as `tomllib` does, but faster. Raises `ValueError` if it is not TOML."""
 
 @final
 class Simulation:
     """One run of the packet engine: the same plan and seed give the same bytes."""
 
     def __new__(cls, plan_json: str, seed: int) -> Simulation:
-        """Set a run up.
-
-        Args:
-            plan_json: the plan, as JSON of `Plan.engine_input()`.
-            seed: the run's seed, 0 … 2⁶⁴ − 1.
+        """Set a run of a plan (JSON of `Plan.engine_input()`) up, with a seed from 0 to 2⁶⁴ − 1.
 
         Raises:
             ValueError: the engine cannot run the plan; the message gives the reason.
         """
 
     def advance(self, until_s: float) -> float:
-        """Simulate up to `until_s` seconds, or the end of the plan, without holding the interpreter.
-
-        Returns:
-            The simulated time reached, in seconds.
+        """Simulate up to `until_s` seconds or the end of the plan, return the time reached; releases the interpreter.
 
         Raises:
             RuntimeError: the engine failed; the simulation cannot be used any more.
@@ -302,15 +287,29 @@ class Simulation:
         """Take the bytes written of each capture (pcap) since the last call, in the order of the plan's captures."""
 
 @final
+class Bridge:
+    """A thread that carries packets between two TUN devices and a simulation, whose time is that of the clock."""
+
+    def __new__(
+        cls, simulation: Simulation, devices: Sequence[tuple[int, str | None]], flows: tuple[int, int]
+    ) -> Bridge:
+        """Begin between the senders' and the receivers' device (descriptor, capture) for a range of flows."""
+
+    def is_running(self) -> bool:
+        """Return True until the bridge has stopped, or has failed."""
+
+    def thread_id(self) -> int:
+        """Return the thread's number in the system."""
+
+    def stop(self) -> dict[str, Any]:
+        """Stop; return lateness, connections, and counts of packets that were not carried. Raises `OSError`."""
+
+@final
 class MeanField:
     """One run of the mean-field model: the same plan and seed give the same bytes."""
 
     def __new__(cls, plan_json: str, seed: int) -> MeanField:
-        """Set a run up; the seed affects only particles.
-
-        Args:
-            plan_json: the plan, as JSON of `crates/ackclock-models/src/meanfield/plan.rs`.
-            seed: the run's seed, 0 … 2⁶⁴ − 1.
+        """Set a run of a plan up (JSON of `crates/ackclock-models/src/meanfield/plan.rs`); particles need the seed.
 
         Raises:
             ValueError: the model cannot run the plan; the message gives the reason.

@@ -18,7 +18,7 @@ FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
     ("bundles",),
-    ("gallery", "evaluate", "explore"),
+    ("gallery", "evaluate", "explore", "shell"),
     ("experiments",),
     ("doctor",),
     ("capture", "scaffold", "exporters", "importers", "judge"),

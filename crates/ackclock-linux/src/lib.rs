@@ -59,6 +59,8 @@ mod sys;
 mod tables;
 
 pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use sys::duplicate;
 
 /// Execute a run spec: set the network up, run the traffic, write the result.
 ///

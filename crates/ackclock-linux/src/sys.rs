@@ -5,7 +5,7 @@
 use std::ffi::CString;
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub mod ring;
@@ -57,6 +57,19 @@ pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
             libc::MSG_TRUNC | libc::MSG_DONTWAIT,
         )
     })
+}
+
+/// A duplicate of a file descriptor of this process.
+///
+/// # Errors
+/// It is not open.
+pub fn duplicate(descriptor: i32) -> io::Result<OwnedFd> {
+    if descriptor < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the descriptor is not kept; the kernel refuses one that is not open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    borrowed.try_clone_to_owned()
 }
 
 /// Have the kernel wake this thread without timer slack.

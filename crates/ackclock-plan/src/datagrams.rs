@@ -16,6 +16,8 @@ pub enum SourcePlan {
     Media(MediaPlan),
     /// A QUIC connection.
     Quic(QuicPlan),
+    /// Packets of programs, which come from outside the simulation: `ackclock shell`.
+    External,
     /// Datagrams by a schedule.
     #[serde(untagged)]
     Scheduled(DatagramSource),
@@ -80,6 +82,10 @@ impl SourcePlan {
                 index,
                 reason: "QUIC has no schedule".to_owned(),
             }),
+            SourcePlan::External => Err(Error::Datagrams {
+                index,
+                reason: "programs' packets have no schedule".to_owned(),
+            }),
         }
     }
 
@@ -87,7 +93,7 @@ impl SourcePlan {
     pub fn quic(&self) -> Option<&QuicPlan> {
         match self {
             SourcePlan::Quic(quic) => Some(quic),
-            SourcePlan::Media(_) | SourcePlan::Scheduled(_) => None,
+            SourcePlan::Media(_) | SourcePlan::Scheduled(_) | SourcePlan::External => None,
         }
     }
 
@@ -97,6 +103,7 @@ impl SourcePlan {
             SourcePlan::Scheduled(source) => source.fault(),
             SourcePlan::Media(media) => media.fault(),
             SourcePlan::Quic(quic) => quic.fault(),
+            SourcePlan::External => None,
         }
     }
 }

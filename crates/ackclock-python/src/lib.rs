@@ -28,6 +28,8 @@ mod parameters;
 mod prototype;
 #[cfg(feature = "python")]
 mod replay;
+#[cfg(all(feature = "python", target_os = "linux"))]
+mod shell;
 #[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;
@@ -71,6 +73,9 @@ mod _core {
     use crate::prototype::{register_congestion, Ack, Loss};
     #[pymodule_export]
     use crate::replay::ControllerReplay;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::shell::Bridge;
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

@@ -4,7 +4,7 @@
 //! A panic in the engine becomes a `RuntimeError`, and the simulation rejects further calls; so it does after an
 //! exception in an algorithm that is written in Python, which is raised.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ackclock_core::Time;
 use ackclock_plan::Plan;
@@ -31,7 +31,7 @@ fn time(seconds: f64) -> PyResult<Time> {
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Simulation {
     /// Empty after a panic: the engine's state is not to be trusted then.
-    engine: Mutex<Option<Engine>>,
+    engine: Arc<Mutex<Option<Engine>>>,
 }
 
 #[pymethods]
@@ -44,7 +44,7 @@ impl Simulation {
             .map_err(failure)?;
         let engine = engine.map_err(PyValueError::new_err)?;
         Ok(Simulation {
-            engine: Mutex::new(Some(engine)),
+            engine: Arc::new(Mutex::new(Some(engine))),
         })
     }
 
@@ -117,6 +117,11 @@ impl Simulation {
             guarded(|| call(engine)).inspect_err(|_| *slot = None)
         })
         .map_err(failure)
+    }
+
+    /// The engine, for a thread that runs it by the clock.
+    pub fn shared(&self) -> Arc<Mutex<Option<Engine>>> {
+        Arc::clone(&self.engine)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Engine>> {

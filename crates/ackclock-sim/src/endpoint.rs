@@ -8,6 +8,7 @@ use ackclock_core::tables::Tables;
 use ackclock_core::Time;
 use ackclock_quic::Transport;
 
+use crate::external::{Delivered, ExternalPacket};
 use crate::packet::{Flags, Kind, Packet, NO_PACKET};
 use crate::rtp::{Report, RtpHeader};
 
@@ -20,6 +21,8 @@ pub enum Payload {
     Report(Box<Report>),
     /// A datagram of QUIC.
     Quic(Vec<u8>),
+    /// A program's IP packet.
+    External(Box<ExternalPacket>),
 }
 
 /// A packet that an end sends.
@@ -80,6 +83,14 @@ pub trait Endpoint: Send + Sync {
     /// The variables of its congestion control, if it has one that shows them.
     fn control_variables(&self) -> Option<Variables> {
         None
+    }
+    /// A program's packet enters here at `now`; an end of another flow takes none.
+    fn enter(&mut self, packet: ExternalPacket, now: Time) {
+        let _ = (packet, now);
+    }
+    /// Move the programs' packets that leave here to `all`.
+    fn take_delivered(&mut self, all: &mut Vec<Delivered>) {
+        let _ = all;
     }
     /// Append the rows that it has collected, up to the time `until`.
     fn write_rows(&mut self, flow: u32, until: Time, tables: &mut Tables) {

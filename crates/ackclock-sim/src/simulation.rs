@@ -26,6 +26,7 @@ use crate::PlanError;
 
 mod connection;
 mod delays;
+mod external;
 mod headers;
 mod lifecycle;
 mod rows;

@@ -27,6 +27,7 @@ from ackclock.system import signals
 TASKS = {
     "Simulate": {
         "run": "Run scenarios; print who got what, at what delay; write a report.",
+        "shell": "Run a program whose packets cross a scenario's network.",
         "explore": "Turn a scenario's knobs in a page that shows what happens.",
         "sweep": "Run every point of a parameter sweep and tabulate the metrics.",
         "merge-shards": "Merge the shards of a sweep that ran on several machines.",

@@ -106,7 +106,7 @@ class Job:
                     jobs=self.options.jobs,
                     progress=lambda share: progress((1 + share) / passes),
                 )
-            data.write(self.folder, captures, lambda new: report_errors.extend(self._write_report(data, new)))
+            data.write(self.folder, captures, lambda new: report_errors.extend(self.write_report(data, new)))
         for error in report_errors:
             raise error
         return data
@@ -121,7 +121,7 @@ class Job:
         if self.plan.record.pcap:
             yield self.folder / CAPTURES
 
-    def _write_report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:
+    def write_report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:
         """Write the report; yield an error instead of raising it, so that the result is kept."""
         if not self.options.report:
             return

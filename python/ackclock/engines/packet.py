@@ -60,14 +60,14 @@ class PacketEngine(Engine):
         around = options or RunOptions()
         if reasons := self.unsupported(plan):
             raise UnsupportedError(reasons)
-        spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
+        spool = Spool(names=table_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
             if names := _prototypes(plan):
                 from ackclock.algorithms import prototype
 
                 stack.enter_context(prototype.reported(names))
             captures = [stack.enter_context(_Capture(path)) for path in around.capture_files(plan, seed)]
-            simulation = _set_up(plan, seed)
+            simulation = set_up(plan, seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
                     _take(simulation, spool, plan, captures)
@@ -90,7 +90,8 @@ def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
     return replace(lacking, what=f"{lacking.what}: {why}") if why else lacking
 
 
-def _set_up(plan: Plan, seed: int) -> _core.Simulation:
+def set_up(plan: Plan, seed: int) -> _core.Simulation:
+    """A run that has not begun. Raises `InputError` for a plan that cannot be run."""
     try:
         return _core.Simulation(plan.engine_json, seed)
     except ValueError as error:  # a plan that was not made of a scenario: there the parameters were tried
@@ -137,7 +138,7 @@ def _takings(plan: Plan) -> int:
 
 def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
     for table, columns in simulation.drain().items():
-        spool.append(table, _dataset_columns(table, columns, plan))
+        spool.append(table, dataset_columns(table, columns, plan))
     _write(simulation, captures)
 
 
@@ -151,10 +152,10 @@ def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Se
     """The last rows and packets, and the totals."""
     _write(simulation, captures)
     for table, columns in simulation.finish().items():
-        spool.append(table, _dataset_columns(table, columns, plan))
+        spool.append(table, dataset_columns(table, columns, plan))
 
 
-def _dataset_columns(table: str, columns: Mapping[str, Column], plan: Plan) -> Mapping[str, Column]:
+def dataset_columns(table: str, columns: Mapping[str, Column], plan: Plan) -> Mapping[str, Column]:
     """The columns that the dataset has; the simulator's books may hold more."""
     known: dict[str, Column] = {name: columns[name] for name in TABLES[table] if name in columns}
     return known | _described(columns, plan) if table == "flows" else known
@@ -195,7 +196,8 @@ def _protocols(plan: Plan) -> list[str]:
     return found
 
 
-def _names() -> dict[str, list[str]]:
+def table_names() -> dict[str, list[str]]:
+    """The names of coded values, by table and column."""
     return {
         "events.kind": _core.EVENT_KINDS,
         "packets.kind": _core.PACKET_KINDS,

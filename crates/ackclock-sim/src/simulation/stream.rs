@@ -8,6 +8,8 @@ use ackclock_quic::Transport;
 
 use crate::datagram::{Sink, Source};
 use crate::endpoint::{Endpoint, Outgoing, Payload};
+use crate::external::FlowEnd;
+use crate::gateway::Gateway;
 use crate::media::{MediaReceiver, MediaSender};
 use crate::network::{Network, NetworkOutlet};
 use crate::packet::{Kind, Packet};
@@ -187,6 +189,14 @@ impl Stream {
         }
     }
 
+    /// One of the ends.
+    pub fn end(&mut self, end: FlowEnd) -> &mut dyn Endpoint {
+        match end {
+            FlowEnd::Sender => &mut *self.sender,
+            FlowEnd::Receiver => &mut *self.receiver,
+        }
+    }
+
     /// Append the rows of both ends up to the time `until`.
     pub fn write_rows(&mut self, until: Time, network: &mut Network) {
         for end in [&mut self.sender, &mut self.receiver] {
@@ -234,6 +244,10 @@ fn endpoints(plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Result<E
             let (sender, receiver) = quic::endpoints(plan, connection, now, seed, number);
             (Box::new(sender), Box::new(receiver))
         }
+        SourcePlan::External => (
+            Box::new(Gateway::new(FlowEnd::Sender)),
+            Box::new(Gateway::new(FlowEnd::Receiver)),
+        ),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Generated transfers, requests, datagrams, media and QUIC on links, against closed forms.
 
 mod datagrams;
+mod external;
 mod media;
 mod quic;
 mod requests;

@@ -29,12 +29,12 @@ SUMMARY = (
 MAX_GROUPS = 5
 
 
-def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
+def print_result(data: Dataset, metrics: Mapping[str, Any], *, err: bool = False) -> None:
     """Print utilisation, fairness and queueing delay in a sentence, and the table of the main metrics.
 
-    `metrics` is `ackclock.metrics.table(data)`.
+    `metrics` is `ackclock.metrics.table(data)`; with `err`, all goes to standard error.
     """
-    console = output.console()
+    console = output.console(err=err)
     console.print(Text(metrics["scenario"] or "", style="bold"))
     is_single = len(data.plan.flows) == 1
     summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}

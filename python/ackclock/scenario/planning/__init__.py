@@ -116,7 +116,7 @@ class Loaded:
             arguments.wrong_type("values", values, 'keys and values, such as {"network.rate": "1Gbit"}')
         if not values:
             return self
-        made = _loaded(rewritten(self.source, {str(key): value for key, value in values.items()}, option))
+        made = loaded(rewritten(self.source, {str(key): value for key, value in values.items()}, option))
         return self._configured(made)
 
     def varied(self, key: str, values: Sequence[Any], option: str = "varied") -> Loaded:
@@ -124,7 +124,7 @@ class Loaded:
 
         Raises `InputError` if there is a sweep, `ScenarioError` for a key or values that no sweep can have.
         """
-        return self._configured(_loaded(swept(self.source, key, values, option)))
+        return self._configured(loaded(swept(self.source, key, values, option)))
 
     def _configured(self, made: Loaded) -> Loaded:
         return replace(made, kernel=self.kernel, ssh_config=self.ssh_config, module=self.module)
@@ -212,14 +212,18 @@ def load(path: str | Path) -> Loaded:
 
     With a sweep, only the table `[sweep]` is checked; `Loaded.points` checks the points.
     """
-    source = Source(named(path), source_text(path))
-    return _loaded(with_traces(source, Path() if str(path) == "-" else Path(path).parent))
+    return loaded(source(path))
+
+
+def source(path: str | Path) -> Source:
+    """The text of a scenario file, `-` for standard input, with the traces that it names. Raises `ScenarioError`."""
+    return with_traces(Source(named(path), source_text(path)), Path() if str(path) == "-" else Path(path).parent)
 
 
 @checked(text=arguments.TEXT, name=arguments.TEXT)
 def loads(text: str, name: str = "scenario") -> Loaded:
     """Load TOML text as `load` does; `name` is the file's name in messages and results. Traces must be in the text."""
-    return _loaded(Source(name, text))
+    return loaded(Source(name, text))
 
 
 def mapped(content: Mapping[str, Any], name: str = "scenario") -> Loaded:
@@ -227,10 +231,11 @@ def mapped(content: Mapping[str, Any], name: str = "scenario") -> Loaded:
 
     `name` is what messages and results call it. Raises `TypeError` for values that a scenario file cannot hold.
     """
-    return _loaded(without_file(content, name))
+    return loaded(without_file(content, name))
 
 
-def _loaded(source: Source) -> Loaded:
+def loaded(source: Source) -> Loaded:
+    """Check a scenario's source as `load` does."""
     content = source.toml()
     sweep = points.sweep(content, source)
     return Loaded(None if sweep else scenario.checked(content, source), source, sweep)

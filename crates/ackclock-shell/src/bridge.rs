@@ -1,0 +1,339 @@
+//! The thread that carries packets between two devices and the simulation.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{mpsc, Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use ackclock_core::Time;
+use ackclock_sim::external::{Delivered, ExternalPacket, FlowEnd};
+use ackclock_sim::packet::Ecn;
+use ackclock_sim::Simulation;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::capture::Capture;
+use crate::connections::{direction, Connection, Connections};
+use crate::ip;
+use crate::lateness::Lateness;
+
+/// A simulation that others look at, too; `None` after a panic in it.
+pub type Shared = Arc<Mutex<Option<Simulation>>>;
+
+/// Longest IP packet.
+const LONGEST: usize = 1 << 16;
+/// Packets that are read of a device at a time.
+const BATCH: usize = 64;
+/// The last part of a wait, in which the thread does not sleep: a sleeping thread wakes late.
+const AWAKE: Time = Time::from_microseconds(60);
+/// Longest wait, after which the thread looks whether it shall stop.
+const LONGEST_WAIT: Time = Time::from_milliseconds(20);
+
+/// A device of one end, and the capture of its packets.
+pub struct Device {
+    /// A TUN device without packet information, non-blocking.
+    pub tun: OwnedFd,
+    /// File of the capture of its packets.
+    pub capture: Option<File>,
+}
+
+/// Counts of a bridge.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The connections, in the order of their first packets.
+    pub connections: Vec<Connection>,
+    /// By how much the packets left late.
+    pub lateness: Lateness,
+    /// Packets that the device of their end did not take.
+    pub unwritten: u64,
+    /// Reads of something that is no IP packet.
+    pub unknown: u64,
+}
+
+/// A thread that carries packets until it is told to stop.
+pub struct Bridge {
+    stop: Arc<AtomicBool>,
+    number: i32,
+    thread: JoinHandle<io::Result<Report>>,
+}
+
+impl Bridge {
+    /// Begin: the time of the simulation is from now on that of the clock. `devices` are those of the senders' and of
+    /// the receivers' end, `flows` the simulation's external flows.
+    ///
+    /// # Errors
+    /// A capture that cannot be written.
+    pub fn start(
+        simulation: Shared,
+        devices: [Device; 2],
+        flows: Range<u32>,
+    ) -> io::Result<Bridge> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut carrier = Carrier::new(simulation, devices, flows)?;
+        let stopped = Arc::clone(&stop);
+        let thread = thread::Builder::new().name("bridge".to_owned());
+        let (tell, told) = mpsc::channel();
+        let thread = thread.spawn(move || {
+            let _ = tell.send(rustix::thread::gettid().as_raw_pid());
+            carrier.run(&stopped)
+        })?;
+        let number = told.recv().map_err(io::Error::other)?;
+        Ok(Bridge {
+            stop,
+            number,
+            thread,
+        })
+    }
+
+    /// The thread's number in the system.
+    pub fn thread_id(&self) -> i32 {
+        self.number
+    }
+
+    /// True until the thread has ended, by [`Bridge::stop`] or an error.
+    pub fn is_running(&self) -> bool {
+        !self.thread.is_finished()
+    }
+
+    /// Stop, and return what was counted.
+    ///
+    /// # Errors
+    /// A device or a capture that failed, or a panic of the simulation.
+    pub fn stop(self) -> io::Result<Report> {
+        self.stop.store(true, Ordering::Relaxed);
+        let panicked = |_| Err(io::Error::other("the simulation failed"));
+        self.thread.join().unwrap_or_else(panicked)
+    }
+}
+
+/// A packet that waits until it is due: the time, the number that keeps the order, the packet.
+type Waiting = Reverse<(Time, u64, Entry)>;
+
+/// A delivered packet, which has no order of its own.
+struct Entry(Delivered);
+
+impl PartialEq for Entry {
+    fn eq(&self, _: &Entry) -> bool {
+        true
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, _: &Entry) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+struct End {
+    tun: OwnedFd,
+    capture: Option<Capture>,
+}
+
+struct Carrier {
+    simulation: Shared,
+    /// The senders' end and the receivers'.
+    ends: [End; 2],
+    connections: Connections,
+    waiting: BinaryHeap<Waiting>,
+    delivered: Vec<Delivered>,
+    delivered_count: u64,
+    report: Report,
+    started: Instant,
+    buffer: Vec<u8>,
+}
+
+const ENDS: [FlowEnd; 2] = [FlowEnd::Sender, FlowEnd::Receiver];
+
+impl Carrier {
+    fn new(simulation: Shared, devices: [Device; 2], flows: Range<u32>) -> io::Result<Carrier> {
+        let open = |device: Device| -> io::Result<End> {
+            Ok(End {
+                tun: device.tun,
+                capture: device.capture.map(Capture::new).transpose()?,
+            })
+        };
+        let [sender, receiver] = devices;
+        Ok(Carrier {
+            simulation,
+            ends: [open(sender)?, open(receiver)?],
+            connections: Connections::new(flows),
+            waiting: BinaryHeap::new(),
+            delivered: Vec::new(),
+            delivered_count: 0,
+            report: Report::default(),
+            started: Instant::now(),
+            buffer: vec![0; LONGEST],
+        })
+    }
+
+    fn now(&self) -> Time {
+        Time::from_picoseconds(self.started.elapsed().as_nanos() as u64 * 1000)
+    }
+
+    fn run(&mut self, stop: &AtomicBool) -> io::Result<Report> {
+        // What is not permitted costs accuracy, which is counted.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        self.started = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            let next = self.carry()?;
+            self.write_due()?;
+            self.wait(next)?;
+        }
+        for end in &mut self.ends {
+            end.capture.as_mut().map_or(Ok(()), Capture::flush)?;
+        }
+        let mut report = std::mem::take(&mut self.report);
+        report.connections = std::mem::take(&mut self.connections.all);
+        Ok(report)
+    }
+
+    /// Run the simulation up to the present with the packets that have come; returns the time of its next event.
+    fn carry(&mut self) -> io::Result<Time> {
+        let now = self.now();
+        let shared = Arc::clone(&self.simulation);
+        let mut guard = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(simulation) = guard.as_mut() else {
+            return Err(io::Error::other("the simulation failed"));
+        };
+        simulation.advance(now);
+        let mut entered = false;
+        for (index, &end) in ENDS.iter().enumerate() {
+            for _ in 0..BATCH {
+                let Some(length) = self.read(index)? else {
+                    break;
+                };
+                entered |= self.enter(simulation, end, length, now)?;
+            }
+        }
+        if entered {
+            simulation.advance(now);
+        }
+        simulation.take_delivered(&mut self.delivered);
+        let next = simulation.next_event();
+        drop(guard);
+        for packet in self.delivered.drain(..) {
+            let number = self.delivered_count;
+            self.delivered_count += 1;
+            self.waiting
+                .push(Reverse((packet.due, number, Entry(packet))));
+        }
+        Ok(next)
+    }
+
+    /// Read a packet of a device; returns its length.
+    fn read(&mut self, index: usize) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.ends[index].tun, &mut self.buffer[..]) {
+            Ok(length) => Ok(Some(length)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The packet in the buffer enters the simulation at an end; returns whether it did.
+    fn enter(
+        &mut self,
+        simulation: &mut Simulation,
+        end: FlowEnd,
+        length: usize,
+        now: Time,
+    ) -> io::Result<bool> {
+        let bytes = &self.buffer[..length];
+        if let Some(capture) = &mut self.ends[direction(end)].capture {
+            capture.write(now, bytes)?;
+        }
+        let Some(header) = ip::header(bytes) else {
+            self.report.unknown += 1;
+            return Ok(false);
+        };
+        let number = self.connections.number(header.key, end, now);
+        let connection = &mut self.connections.all[number as usize];
+        let counts = &mut connection.directions[direction(end)];
+        counts.sent_packets += 1;
+        counts.sent_bytes += u64::from(header.payload_bytes);
+        let packet = ExternalPacket {
+            bytes: bytes.to_vec(),
+            payload_bytes: header.payload_bytes,
+            ecn: header.ecn,
+            tag: number,
+        };
+        simulation.enter(connection.flow, end, packet);
+        Ok(true)
+    }
+
+    /// Write the packets that are due.
+    fn write_due(&mut self) -> io::Result<()> {
+        loop {
+            let now = self.now();
+            if self
+                .waiting
+                .peek()
+                .is_none_or(|Reverse((due, _, _))| *due > now)
+            {
+                return Ok(());
+            }
+            if let Some(Reverse((due, _, Entry(delivered)))) = self.waiting.pop() {
+                self.report.lateness.count(now.since(due));
+                self.write(delivered, now)?;
+            }
+        }
+    }
+
+    fn write(&mut self, delivered: Delivered, now: Time) -> io::Result<()> {
+        let mut packet = delivered.packet;
+        if packet.ecn == Ecn::Ce {
+            ip::mark(&mut packet.bytes);
+        }
+        let entered = match delivered.end {
+            FlowEnd::Sender => FlowEnd::Receiver,
+            FlowEnd::Receiver => FlowEnd::Sender,
+        };
+        let connection = &mut self.connections.all[packet.tag as usize];
+        let counts = &mut connection.directions[direction(entered)];
+        counts.delivered_packets += 1;
+        counts.delivered_bytes += u64::from(packet.payload_bytes);
+        let crossed = delivered.due.since(delivered.sent);
+        counts.delay_ps += u128::from(crossed.picoseconds());
+        let end = &mut self.ends[direction(delivered.end)];
+        if let Some(capture) = &mut end.capture {
+            capture.write(now, &packet.bytes)?;
+        }
+        if rustix::io::write(&end.tun, &packet.bytes).is_err() {
+            self.report.unwritten += 1;
+        }
+        Ok(())
+    }
+
+    /// Wait for a packet, until the simulation or a packet is due.
+    fn wait(&self, next: Time) -> io::Result<()> {
+        let due = self
+            .waiting
+            .peek()
+            .map_or(Time::NEVER, |Reverse((due, _, _))| *due);
+        let wait = next.min(due).since(self.now()).min(LONGEST_WAIT);
+        let asleep = wait.since(AWAKE).picoseconds() / 1000;
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: asleep as _,
+        };
+        let mut ready = [0, 1].map(|end: usize| PollFd::new(&self.ends[end].tun, PollFlags::IN));
+        match poll(&mut ready, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+"""`ackclock shell`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ackclock.cli import options
+from ackclock.cli.command import Argument, Command
+
+if TYPE_CHECKING:
+    from ackclock.cli.run_jobs import Options
+
+
+@click.command(cls=Command)
+@options.scenario
+@click.argument(
+    "program",
+    cls=Argument,
+    metavar="[-- PROGRAM...]",
+    nargs=-1,
+    help="The program and its arguments (default: $SHELL).",
+)
+@click.option("--peer", metavar="COMMAND", help="Command of the server at the other end, for sh -c.")
+@click.option("--mtu", metavar="BYTES", type=click.IntRange(576, 65535), default=1500, help="MTU of both ends.")
+@options.seed
+@options.settings
+@options.out("Folder of the result (default: results/SCENARIO-shell).")
+@click.option("--pcap", is_flag=True, help="Capture the packets at both ends.")
+@options.report
+@options.collected
+def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str | None, mtu: int, pcap: bool) -> None:
+    """Run a program whose packets cross a scenario's network in real time.
+
+    The program is at the receivers' end: what it downloads is queued, delayed and lost as the data of the scenario's
+    flows, which are simulated beside it. The server (--peer) is at the senders' end, with the name "peer" and the
+    address $ACKCLOCK_PEER. Nothing outside the two namespaces is touched, and no root is needed. The exit status is
+    the program's. Options stand before the scenario.
+
+    Examples:
+        ackclock shell --peer 'python3 -m http.server 80' scenarios/dumbbell.toml -- curl -so page http://peer/
+        ackclock shell --peer 'iperf3 -s' --pcap mine.toml -- iperf3 -c peer -R
+        ackclock shell --set network.rate=2Mbit mine.toml
+    """
+    from ackclock import shell as sessions
+    from ackclock.cli import run_jobs
+    from ackclock.cli.terminal import output, result
+    from ackclock.dataset import folders
+    from ackclock.dataset.manifests import CAPTURES
+    from ackclock.dataset.result_kind import Kind
+    from ackclock.errors import AckclockError
+    from ackclock.scenario import planning
+
+    loaded = run_jobs.apply_options(lambda: sessions.with_programs(planning.source(scenario)), chosen)
+    plan = sessions.planned(loaded, run_jobs.seeds(chosen))
+    folder = run_jobs.result_folder(scenario, "shell", chosen.out, several=False)
+    folders.check(folder, Kind.RUN)
+    job = run_jobs.Job(plan, "packet", folder, chosen)
+    errors: list[AckclockError] = []
+    with folders.staging_folder(folder) as private:
+        captures = private / CAPTURES if pcap else None
+        words = program or (os.environ.get("SHELL", "sh"),)
+        outcome = sessions.run(plan, words, peer, mtu, captures=captures, command_line=chosen.command)
+        data = outcome.data
+        data.write(folder, captures, lambda new: errors.extend(job.write_report(data, new)))
+    for error in errors:
+        raise error
+    result.print_result(data, data.metrics(), err=True)
+    output.console(err=True).print(outcome.time_kept)
+    for sentence in outcome.warnings:
+        click.echo(f"warning: {sentence}", err=True)
+    for path in (*job.outputs(), *([folder / CAPTURES] if pcap else [])):
+        click.echo(f"wrote {path}", err=True)
+    sys.exit(outcome.status)
