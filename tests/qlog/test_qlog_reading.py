@@ -149,6 +149,22 @@ def test_packets_with_only_acks_are_not_in_flight():
     assert connection.facts[-1].in_flight_bytes == 0.0
 
 
+def test_discarded_keys_take_packets_out_of_flight():
+    """Keys of application data may be updated, which ends no flight."""
+    initial = {"header": {**PACKET, "packet_type": "initial"}, "raw": {"length": 1200}, "frames": [STREAM]}
+    later = [{"header": {**PACKET, "packet_number": number}, "raw": {"length": 100}} for number in (8, 9)]
+    events = [
+        (1.0, "transport:packet_sent", initial),
+        (2.0, "security:key_discarded", {"key_type": "client_initial_secret"}),
+        (3.0, "transport:packet_sent", later[0]),
+        (4.0, "security:key_retired", {"key_type": "client_1rtt_secret"}),
+        (5.0, "transport:packet_sent", later[1]),
+    ]
+    lines = [{"qlog_version": "0.3"}, *({"time": time, "name": name, "data": data} for time, name, data in events)]
+    (connection,) = qlog.connections(qlog.parse(Path("x.sqlog"), "".join(f"\x1e{json.dumps(one)}\n" for one in lines)))
+    assert [fact.in_flight_bytes for fact in connection.facts if isinstance(fact, Sent)] == [1200, 100, 200]
+
+
 def test_huge_ranges_cost_nothing():
     frame = {"frame_type": "ack", "acked_ranges": [[0, 2**52]]}
     event = {"time": 130.0, "name": "transport:packet_received", "data": {"header": PACKET, "frames": [frame]}}
