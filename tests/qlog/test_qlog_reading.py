@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ackclock import qlog
 from ackclock.errors import InputError
@@ -226,3 +227,16 @@ def test_captures_are_no_logs(tmp_path):
     path.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(40))
     assert not qlog.is_qlog(path)
     assert not qlog.is_qlog(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("command", [("capture",), ("judge", "--as", "reno")])
+@pytest.mark.parametrize(("content", "found"), [(None, "no such file"), ("", "an empty file"), ("\n", "an empty file")])
+def test_a_missing_or_empty_log_is_rejected_in_one_line(tmp_path, command, content, found):
+    from ackclock.cli import program
+
+    path = tmp_path / "server.sqlog"
+    if content is not None:
+        path.write_text(content)
+    result = CliRunner().invoke(program.application, [*command, str(path)])
+    assert result.exit_code == 2
+    assert result.output == f"{path}: found {found}; expected a qlog file (JSON or JSON-SEQ)\n"
