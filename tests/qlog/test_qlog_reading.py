@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ackclock import qlog
 from ackclock.errors import InputError
@@ -149,6 +150,22 @@ def test_packets_with_only_acks_are_not_in_flight():
     assert connection.facts[-1].in_flight_bytes == 0.0
 
 
+def test_discarded_keys_take_packets_out_of_flight():
+    """Keys of application data may be updated, which ends no flight."""
+    initial = {"header": {**PACKET, "packet_type": "initial"}, "raw": {"length": 1200}, "frames": [STREAM]}
+    later = [{"header": {**PACKET, "packet_number": number}, "raw": {"length": 100}} for number in (8, 9)]
+    events = [
+        (1.0, "transport:packet_sent", initial),
+        (2.0, "security:key_discarded", {"key_type": "client_initial_secret"}),
+        (3.0, "transport:packet_sent", later[0]),
+        (4.0, "security:key_retired", {"key_type": "client_1rtt_secret"}),
+        (5.0, "transport:packet_sent", later[1]),
+    ]
+    lines = [{"qlog_version": "0.3"}, *({"time": time, "name": name, "data": data} for time, name, data in events)]
+    (connection,) = qlog.connections(qlog.parse(Path("x.sqlog"), "".join(f"\x1e{json.dumps(one)}\n" for one in lines)))
+    assert [fact.in_flight_bytes for fact in connection.facts if isinstance(fact, Sent)] == [1200, 100, 200]
+
+
 def test_huge_ranges_cost_nothing():
     frame = {"frame_type": "ack", "acked_ranges": [[0, 2**52]]}
     event = {"time": 130.0, "name": "transport:packet_received", "data": {"header": PACKET, "frames": [frame]}}
@@ -210,3 +227,16 @@ def test_captures_are_no_logs(tmp_path):
     path.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(40))
     assert not qlog.is_qlog(path)
     assert not qlog.is_qlog(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("command", [("capture",), ("judge", "--as", "reno")])
+@pytest.mark.parametrize(("content", "found"), [(None, "no such file"), ("", "an empty file"), ("\n", "an empty file")])
+def test_a_missing_or_empty_log_is_rejected_in_one_line(tmp_path, command, content, found):
+    from ackclock.cli import program
+
+    path = tmp_path / "server.sqlog"
+    if content is not None:
+        path.write_text(content)
+    result = CliRunner().invoke(program.application, [*command, str(path)])
+    assert result.exit_code == 2
+    assert result.output == f"{path}: found {found}; expected a qlog file (JSON or JSON-SEQ)\n"

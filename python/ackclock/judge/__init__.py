@@ -18,8 +18,9 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
 from ackclock.judge import rules
+from ackclock.judge.comparison import Deviation
 from ackclock.judge.rules import NAMES
-from ackclock.judge.walk import Deviation, Walk
+from ackclock.judge.walk import Walk
 from ackclock.qlog import Connection, Metrics
 from ackclock.system.files import readable
 
@@ -96,7 +97,9 @@ def judge_connection(connection: Connection, specification: str, notes: Sequence
     reference = rules.reference(specification)
     walk = Walk(reference, connection).run()
     more = tuple(_doubts(connection, walk))
-    return Judgement(connection.title, reference.title, walk.agreed, walk.undecided, walk.deviations, (*notes, *more))
+    result = walk.comparison
+    counts = (result.agreed, result.undecided)
+    return Judgement(connection.title, reference.title, *counts, result.deviations, (*notes, *more))
 
 
 def _can_be_judged(connection: Connection) -> bool:
@@ -113,8 +116,11 @@ def _doubts(connection: Connection, walk: Walk) -> list[str]:
         "pacing rates": not any(fact.pacing_bps for fact in facts),
         "losses: a reduction without one may have had one": not connection.lost_packets,
     }
-    missing = [what for what, is_missing in lacking.items() if is_missing]
-    return [f"the log does not say {what}" for what in missing]
+    doubts = [f"the log does not say {what}" for what, is_missing in lacking.items() if is_missing]
+    if walk.doubtful:
+        losses = repr_format.counted(walk.doubtful, "lost packet")
+        doubts.append(f"{losses} of probe timeouts or the handshake: whether the window is to be reduced is undecided")
+    return doubts
 
 
 def group(deviations: Sequence[Deviation]) -> Mapping[str, Sequence[Deviation]]:

@@ -86,9 +86,9 @@ class Bounds:
             one.carried = 0.0
             one.core.on_loss(now_s, int(min(one.core.cwnd, 1e9)), marked)
 
-    def collapse(self, now_s: float, *, certain: bool) -> None:
-        """Process persistent congestion, or a timeout; if it is in doubt, one replay does not."""
-        for one in self.both if certain else (self.low,):
+    def collapse(self, now_s: float) -> None:
+        """Process persistent congestion, or a timeout."""
+        for one in self.both:
             one.core.on_timeout(now_s, int(min(one.core.cwnd, 1e9)))
 
     def resume(self, window_bytes: float) -> None:

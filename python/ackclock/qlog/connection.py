@@ -177,6 +177,8 @@ class _Reader:
             self.result.facts.append(State(record.time_s, state, fields.word(record.data, "trigger").lower()))
         elif record.name in TIMERS and _is_expiry(record):
             self.result.facts.append(ProbeTimeout(record.time_s))
+        elif record.name in ("key_discarded", "key_retired"):
+            self._discard(fields.word(record.data, "key_type").lower())
         elif _is_parameters(record):
             self._parameters(record.data)
 
@@ -256,6 +258,12 @@ class _Reader:
         count = max(1, min(int(fields.number(data, "lost_packets") or 1), 1_000_000))
         self.result.lost_packets += count
         self.result.facts.append(Lost(record.time_s, packet, trigger))
+
+    def _discard(self, key: str) -> None:
+        """Take packets out of flight whose keys are discarded (RFC 9002 section 6.4)."""
+        for space in ("initial", "handshake"):
+            for packet in self.outstanding.pop(space, {}).values() if space in key else ():
+                self._leave(packet)
 
     def _leave(self, packet: Packet) -> None:
         if packet.in_flight:

@@ -78,11 +78,11 @@ class Log:
 
 
 def is_qlog(path: Path) -> bool:
-    """Return True if a regular file is a log by its name or its first bytes; False if it cannot be read."""
+    """Return True if a path is that of a log by its name, or by a file's first bytes; False if they cannot be read."""
+    if path.name.endswith(SUFFIXES):
+        return True
     try:
         files.check(path)
-        if path.name.endswith(SUFFIXES):
-            return True
         with path.open("rb") as file:
             head = file.read(HEAD)
     except (InputError, OSError, ValueError):
@@ -95,7 +95,12 @@ def is_qlog(path: Path) -> bool:
 def read(path: Path | str) -> Log:
     """Read a file, also one compressed by gzip. Raises `InputError` if it cannot be read or has no trace."""
     path = Path(path)
-    content = files.read_bytes(path, LONGEST)
+    try:
+        content = files.read_bytes(path, LONGEST)
+    except files.UnreadableError as error:
+        raise InputError(f"{readable(path)}: found {error.found}; expected {EXPECTED}") from None
+    if not content.strip():
+        raise InputError(f"{readable(path)}: found an empty file; expected {EXPECTED}")
     if content.startswith(_GZIP):
         content = _inflate(content, LONGEST)
     return parse(path, content.decode("utf-8", "replace"))
