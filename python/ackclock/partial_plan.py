@@ -105,7 +105,13 @@ class PartialTraffic:
 class PartialDatagrams:
     """A UDP source."""
 
+    group: int = 0
+    start_s: float = 0.0
     stop_s: float | None = None
+    forward: PartialPath | None = None
+    payload_bytes: int | None = None
+    header_bytes: int | None = None
+    source: Parameters = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

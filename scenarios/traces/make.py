@@ -13,6 +13,10 @@ They are synthetic. Each follows a small model of our own, with parameters from 
   while it is below MCS 5; and 50 ms of scanning stop it every 10 s.
 - `satellite.csv`: a low-orbit link whose satellite is chosen anew every 15 s (N. Mohan et al.: A Multifaceted Look at
   Starlink Performance, WWW 2024, section 5). Ours: each gives 20 to 60 Mb/s, and a handover takes 80 ms.
+- `low-orbit.csv`, which lies with the scenarios of `ackclock evaluate`: such a link with another RTT for each
+  satellite, of which 10 ms are not the trace's. Its median and upper end are those that SpaceX published for the peak
+  hours of the United States (Improving Starlink's Latency, March 2024): 33 and 65 ms. Ours: uniform on either side of
+  the median, from 25 ms on.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from pathlib import Path
 from random import Random
 
 HERE = Path(__file__).parent
+EVALUATION = HERE.parents[1] / "python/ackclock/evaluate/scenarios/traces"
 
 #: Wire bits of a full packet: 1500 bytes and an Ethernet header.
 PACKET_BITS = 8 * 1514
@@ -37,6 +42,9 @@ SCAN_EVERY_S, SCAN_S = 10.0, 0.05
 
 SLOT_S, HANDOVER_S, SLOTS = 15.0, 0.08, 8
 SATELLITE_MBPS = (20.0, 60.0)
+
+#: Least, median and greatest RTT, in ms, and the part of it that is not the trace's.
+LEAST_MS, MEDIAN_MS, GREATEST_MS, OTHER_MS = 25.0, 33.0, 65.0, 10.0
 
 
 def cellular(random: Random) -> Iterator[tuple[float, float]]:
@@ -81,9 +89,20 @@ def satellite(random: Random) -> Iterator[tuple[float, float]]:
         yield slot * SLOT_S + HANDOVER_S, 1e6 * round(random.uniform(*SATELLITE_MBPS), 1)
 
 
-def write(name: str, lines: Iterator[str]) -> None:
+def low_orbit(random: Random) -> Iterator[str]:
+    """The lines of a trace with rates and one-way delays."""
+    yield "time_s,rate_mbps,delay_ms"
+    for slot in range(SLOTS):
+        ends = (LEAST_MS, MEDIAN_MS) if random.random() < 0.5 else (MEDIAN_MS, GREATEST_MS)
+        delay_ms = round((random.uniform(*ends) - OTHER_MS) / 2, 1)
+        yield f"{slot * SLOT_S:g},0,{delay_ms:g}"
+        yield f"{slot * SLOT_S + HANDOVER_S:g},{random.uniform(*SATELLITE_MBPS):.1f},{delay_ms:g}"
+    yield f"{SLOTS * SLOT_S:g},,"
+
+
+def write(name: str, lines: Iterator[str], folder: Path | None = None) -> None:
     """A file of lines."""
-    (HERE / name).write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    ((folder or HERE) / name).write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
 
 
 def csv(steps: Iterator[tuple[float, float]], end_s: float) -> Iterator[str]:
@@ -102,6 +121,7 @@ def main() -> None:
     write("cellular.mahimahi", map(str, opportunities(Random(2), third)))
     write("wifi.csv", csv(wifi(Random(3)), LENGTH_S))
     write("satellite.csv", csv(satellite(Random(4)), SLOTS * SLOT_S))
+    write("low-orbit.csv", low_orbit(Random(5)), EVALUATION)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import ackclock as ac
 from ackclock import _core, algorithms, metrics
 from ackclock.engines import engine
 from ackclock.errors import ScenarioError, UnsupportedError
+from ackclock.figures import summary_text
+from ackclock.metrics.groups import STARVED, fair_shares
 from ackclock.metrics.media import frozen_s
 from ackclock.scenario import planning
 
@@ -263,6 +265,8 @@ def ceased(data: ac.Dataset) -> list[tuple[float, float]]:
 
 
 BREAKER = "circuit_breaker = true\n"
+STUBBORN = 'min_rate = "5Mbit"\nstart_rate = "5Mbit"\nmax_rate = "6Mbit"\n'
+REVERSE = 'reverse = { rate = "1Mbit", queue = { discipline = "pfifo", limit = "100p" } }\nqueue ='
 DOWN = '[[network.changes]]\nat = "20s"\nlink = "{link}"\nup = false\n'
 
 
@@ -276,8 +280,7 @@ def test_a_circuit_breaker_ends_a_flow_on_a_failed_path(control):
 
 def test_a_circuit_breaker_ends_a_flow_without_reports():
     """RFC 8083 section 4.1: three intervals of 5 s, after the one in which the last report came."""
-    reverse = 'reverse = { rate = "1Mbit", queue = { discipline = "pfifo", limit = "100p" } }\nqueue ='
-    text = scenario("gcc", BREAKER + DOWN.format(link="reverse")).replace("queue =", reverse, 1)
+    text = scenario("gcc", BREAKER + DOWN.format(link="reverse")).replace("queue =", REVERSE, 1)
     ((time_s, cause),) = ceased(run(text))
     assert cause == 1 and 35 <= time_s <= 40
 
@@ -290,8 +293,7 @@ def test_a_circuit_breaker_ends_a_flow_that_cannot_go_below_ten_times_tcp(contro
     """
     lossy = scenario(control, BREAKER, rate="20Mbit").replace("rtt =", "loss = { probability = 0.3 }\nrtt =")
     assert ceased(run(lossy)) == []
-    stubborn = 'min_rate = "5Mbit"\nstart_rate = "5Mbit"\nmax_rate = "6Mbit"\n'
-    ((time_s, cause),) = ceased(run(lossy.replace(BREAKER, BREAKER + stubborn)))
+    ((time_s, cause),) = ceased(run(lossy.replace(BREAKER, BREAKER + STUBBORN)))
     assert (time_s, cause) == (15, 3)
 
 
@@ -394,3 +396,36 @@ def test_other_engines_reject_media(name):
     assert 'real-time media (kind = "media")' in reasons
     with pytest.raises(UnsupportedError):
         engine(name).run(plan, 1)
+
+
+def test_a_circuit_breaker_is_reported_with_the_flow_the_time_and_the_cause():
+    data = run(scenario("gcc", BREAKER + "count = 2\n" + DOWN.format(link="bottleneck")))
+    (sentence,) = summary_text.ended_flows(metrics.runs(data))
+    assert sentence.startswith(
+        "Circuit breaker: 2 of 2 flows of media ended for good, the first, flow 0, at 50.0 s: the "
+    )
+    assert summary_text.ended_flows(metrics.runs(run(scenario("gcc", BREAKER)))) == []
+
+
+FLOWS = '[[flows]]\nname = "tcp"\ncongestion = "cubic"\n'
+
+
+def test_the_shares_of_media_are_judged():
+    """A flow that its circuit breaker ends gets nothing for the rest of the time that it was planned for."""
+    lossy = scenario("gcc", BREAKER + STUBBORN + FLOWS, rate="20Mbit")
+    lossy = lossy.replace("rtt =", "loss = { probability = 0.3 }\nrtt =")
+    for text, starves in ((scenario("gcc", FLOWS), False), (lossy, True)):
+        data = run(text)
+        shares = {share.group: share.part for view in metrics.runs(data) for share in fair_shares(view)}
+        assert shares.keys() == {"tcp", "media"}
+        assert (shares["media"] < STARVED) == starves, shares
+        names = [sentence.split(" got ")[0] for sentence in summary_text.starvation(metrics.runs(data))]
+        assert ("Starved: the only flow of media" in names) == starves
+
+
+def test_lost_reports_are_no_lost_datagrams():
+    """The way back loses half of the reports, and the path of the data nothing."""
+    lossy = REVERSE.replace("} }", "}, loss = { probability = 0, ack = 0.5 } }")
+    data = run(scenario("gcc", rate="10Mbit").replace("queue =", lossy, 1))
+    assert (data.frame("events")["kind"] == "loss").sum() > 100
+    assert value(data, "udp_loss_rate") == 0

@@ -99,6 +99,22 @@ def test_the_error_rate_of_both_verdicts_is_kept_at_the_margin():
     assert wrong > 0
 
 
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.2])
+def test_no_more_harmful_would_have_been_more_harmful_with_as_much_harm_above_the_margin(spread):
+    """Power: the interval that is below the margin would show the same distance above it, so it is narrow enough."""
+    draw, decided = random.Random(2), 0
+    for _ in range(200):
+        sample = [draw.gauss(0, spread) for _ in range(8)]
+        found = verdicts.interval(sample, RISK / 2)
+        if verdicts.verdict({"cubic": found}) == NO_WORSE:
+            decided += 1
+            mirrored = [2 * MARGIN - value for value in sample]
+            assert verdicts.verdict({"cubic": verdicts.interval(mirrored, RISK / 2)}) == WORSE
+            assert found.high is not None
+            assert found.high <= MARGIN
+    assert (decided == 200) == (spread < 0.05), "a wide spread leaves some undecided"
+
+
 def finding(verdict: str, excess: dict[int, float], metric: str = GOODPUT) -> Finding:
     return Finding("packet", "case", "5.2.1", {"limit": "1bdp"}, "harm", metric, verdict, {}, {}, {"cubic": excess})
 

@@ -19,24 +19,26 @@ repeats = 1
 topology = "dumbbell"
 rate = "100Mbit"
 rtt = "20ms"
-queue = {{ discipline = "dualpi2" }}
+queue = {{ {queue} }}
 [tcp]
 {tcp}
 {flows}
 """
-FLOW = '[[flows]]\ncongestion = "{kind}"\nrtt = "{rtt}"\nstart = {{ jitter = "200ms" }}\n'
+DUAL = 'discipline = "dualpi2"'
+FLOW = '[[flows]]\ncongestion = {kind}\nrtt = "{rtt}"\nstart = {{ jitter = "200ms" }}\n'
 
 #: Delay above which DualPI2 marks every L4S packet: `step_thresh`, RFC 9332 appendix A.1.
 STEP_S = 1e-3
 
 
 @cache
-def run(*flows: tuple[str, str], tcp: str = "") -> ac.Dataset:
+def run(*flows: tuple[str, str], tcp: str = "", queue: str = DUAL) -> ac.Dataset:
     text = TEXT.format(
         duration=DURATION_S,
         warmup=WARMUP_S,
         tcp=tcp,
-        flows="".join(FLOW.format(kind=kind, rtt=rtt) for kind, rtt in flows),
+        queue=queue,
+        flows="".join(FLOW.format(kind=kind if "{" in kind else f'"{kind}"', rtt=rtt) for kind, rtt in flows),
     )
     return ac.run(ac.loads(text).plan(), engine="packet", jobs=1)
 
@@ -91,3 +93,27 @@ def test_the_l4s_queue_waits_about_the_step():
     assert 0.2 * STEP_S < link["sojourn_mean_s"] < 1.5 * STEP_S
     assert link["dropped_total_p"] == 0
     assert link["busy_s"] > 0.95 * (DURATION_S - WARMUP_S)
+
+
+FALL_BACK = '{ kind = "prague", classic_ecn_fallback = true }'
+CUBIC = '"cubic"\ntcp = { ecn = "classic" }'
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        'discipline = "codel", ecn = true',
+        'discipline = "pie", ecn = true',
+        'discipline = "red", limit = "2bdp", ecn = true',
+    ],
+)
+def test_the_fall_back_leaves_cubic_its_share_in_a_classic_ecn_aqm(queue):
+    """Without it Prague starves CUBIC, to which a mark costs 30 % of its window (RFC 9438 section 4.6)."""
+    assert ratio(run(("prague", "20ms"), (CUBIC, "20ms"), queue=queue)) > 10
+    assert 0.5 < ratio(run((FALL_BACK, "20ms"), (CUBIC, "20ms"), queue=queue)) < 2
+
+
+@pytest.mark.parametrize("rtt", ["5ms", "20ms", "80ms"])
+def test_the_fall_back_does_not_engage_in_a_dual_queue(rtt):
+    with_it, without = (run((kind, rtt), ("cubic", rtt)) for kind in (FALL_BACK, "prague"))
+    assert with_it.flows["measured_bytes"].to_list() == without.flows["measured_bytes"].to_list()

@@ -203,8 +203,9 @@ TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 
 def test_the_script_makes_the_stored_traces(tmp_path):
     made = runpy.run_path(str(TRACES / "make.py"), run_name="made")
-    made["main"].__globals__["HERE"] = tmp_path
+    stored = [path for path in TRACES.iterdir() if path.suffix in (".csv", ".mahimahi")]
+    stored.append(made["EVALUATION"] / "low-orbit.csv")
+    made["main"].__globals__.update(HERE=tmp_path, EVALUATION=tmp_path)
     made["main"]()
-    names = [path.name for path in TRACES.iterdir() if path.suffix in (".csv", ".mahimahi")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
-    assert all((tmp_path / name).read_bytes() == (TRACES / name).read_bytes() for name in names)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in stored)
+    assert all((tmp_path / path.name).read_bytes() == path.read_bytes() for path in stored)

@@ -26,14 +26,21 @@
 //! Slow start ends with the first mark. Segments are paced at max(cwnd, in flight) / srtt, twice that in slow start, in
 //! bursts of at most 250 µs (section 2.5).
 //!
+//! With `classic_ecn_fallback`, behind a queue that looks like one of a classic ECN AQM α is at least 0.625 (section 3,
+//! [`classic_ecn`]).
+//!
 //! Our reading: α stays 1 until the first mark, so that the first reaction halves; the window is at least two segments
 //! after a reduction. Deviations: a reduction at a loss takes effect at once, without proportional rate reduction;
-//! bursts are 1/4096 s, or one segment. Left out: the fall-back on classic ECN (section 3), fractional windows below two
-//! segments, and the return to RTT-dependence after an idle time.
+//! bursts are 1/4096 s, or one segment. Left out: fractional windows below two segments, and the return to RTT-dependence
+//! after an idle time.
+
+mod classic_ecn;
 
 use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 use serde_json::Value;
+
+use classic_ecn::ClassicEcn;
 
 use super::fractional_window::FractionalWindow;
 use super::slow_start::SlowStart;
@@ -56,6 +63,8 @@ struct Parameters {
     rtt_ref: Time,
     /// D: rounds before the RTT-dependence is reduced.
     rtt_ref_after: u32,
+    /// True if marks of a classic ECN AQM are answered as CUBIC answers them.
+    classic_ecn_fallback: bool,
     slow_start: SlowStart,
 }
 
@@ -97,6 +106,8 @@ struct Prague {
     newly_marked: u32,
     /// The reduction after which no other follows yet (the state CWR).
     reduced: Option<Reduced>,
+    /// None without the fall-back.
+    classic_ecn: Option<ClassicEcn>,
     mss_bytes: u32,
     srtt: Time,
     in_flight: u32,
@@ -124,6 +135,7 @@ impl Prague {
             rounds: 0,
             newly_marked: 0,
             reduced: None,
+            classic_ecn: parameters.classic_ecn_fallback.then(ClassicEcn::new),
             mss_bytes: 0,
             srtt: Time::ZERO,
             in_flight: 0,
@@ -163,6 +175,9 @@ impl Prague {
         if let Some(alpha) = &mut self.alpha {
             let frac = self.marked as f64 / self.delivered.max(1) as f64;
             *alpha += GAIN * (frac - *alpha);
+            if let Some(classic_ecn) = &mut self.classic_ecn {
+                classic_ecn.on_round(ack.min_rtt);
+            }
         }
         self.rounds = self.rounds.saturating_add(1);
         self.observed = Some(self.begin_round(ack));
@@ -173,8 +188,12 @@ impl Prague {
         if self.newly_marked == 0 || self.reduced.is_some() || self.window.in_fast_recovery() {
             return;
         }
-        let alpha = *self.alpha.get_or_insert(1.0);
         let prior = self.window.cwnd();
+        let mut alpha = *self.alpha.get_or_insert(1.0);
+        if let Some(classic_ecn) = &mut self.classic_ecn {
+            alpha = classic_ecn.response(alpha);
+            classic_ecn.on_reduction(prior);
+        }
         self.reduced = Some(Reduced {
             round: self.begin_round(ack),
             prior,
@@ -212,6 +231,9 @@ impl Controller for Prague {
             .is_some_and(|reduced| reduced.round.is_over(ack))
         {
             self.reduced = None;
+        }
+        if let Some(classic_ecn) = &mut self.classic_ecn {
+            classic_ecn.on_ack(ack);
         }
         self.observe(ack);
         self.react_to_marks(ack);

@@ -19,7 +19,7 @@ use crate::endpoint::Payload;
 use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
-use crate::packet::{acknowledgement, Packet, NO_ATTACHMENT};
+use crate::packet::{acknowledgement, Kind, Packet, NO_ATTACHMENT};
 use crate::path::{DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::queue::FlowHeaders;
@@ -62,7 +62,7 @@ pub struct Network {
     /// Route of the flow in a slot, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
     /// Packets that a queue dropped or a link lost, of the flow in a slot.
-    lost_packets: Vec<u64>,
+    losses: Vec<Losses>,
     /// Delays before queueing links.
     delay_lines: Vec<DelayLine>,
     /// End of the transmission in progress, by link.
@@ -81,6 +81,23 @@ pub struct Network {
     captures: Option<Captures>,
     /// Rows since the last drain.
     pub tables: Tables,
+}
+
+/// Packets lost in each direction.
+#[derive(Clone, Copy, Default)]
+struct Losses {
+    forward: u64,
+    backward: u64,
+}
+
+impl Losses {
+    fn count(&mut self, kind: Kind) {
+        if kind.is_forward() {
+            self.forward += 1;
+        } else {
+            self.backward += 1;
+        }
+    }
 }
 
 impl Network {
@@ -133,7 +150,7 @@ impl Network {
             links,
             slots: FlowSlots::new(given),
             routes: Vec::new(),
-            lost_packets: Vec::new(),
+            losses: Vec::new(),
             delay_lines,
             seed,
             attachments: Attachments::default(),
@@ -334,7 +351,7 @@ impl Network {
         self.attachments.discard(packet.attachment);
         let slot = self.slots.slot_of(packet.flow);
         if let Some(Some(_)) = self.routes.get(slot) {
-            self.lost_packets[slot] += 1;
+            self.losses[slot].count(packet.kind);
         }
         let value = packet.number() as f64;
         self.tables
@@ -408,7 +425,12 @@ impl Network {
 
     /// Packets that a queue dropped or a link lost, of the flow in a slot.
     pub fn lost_packets(&self, slot: usize) -> u64 {
-        self.lost_packets[slot]
+        self.losses[slot].forward + self.losses[slot].backward
+    }
+
+    /// Return the number of lost packets on the way from the sender to the receiver.
+    pub fn lost_forward_packets(&self, slot: usize) -> u64 {
+        self.losses[slot].forward
     }
 
     /// Slots of the flows.

@@ -84,7 +84,8 @@ def _run_job(job: Job, as_json: bool) -> None:
     with output.progress(job.title) as report:
         data = job.run(report)
     metrics = data.metrics()
-    warnings = job.warnings([run["metrics"] for run in metrics["runs"]], summary_text.starvation(runs(data)))
+    rows = [run["metrics"] for run in metrics["runs"]]
+    warnings = summary_text.ended_flows(runs(data)) + job.warnings(rows, summary_text.starvation(runs(data)))
     if as_json:
         click.echo(json.dumps({**metrics, "warnings": warnings}, allow_nan=False))
     else:

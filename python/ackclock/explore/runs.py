@@ -266,7 +266,10 @@ def _numbers(data: Dataset, plan: Plan) -> dict[str, Any]:
         "groups": {"heads": heads, "rows": rows},
         "metrics": _main(table["summary"]),
         "values": {name: table["summary"][name]["mean"] for name in metrics.main("table")},
-        "warnings": guards.warnings([guards.Setting("", plan, ENGINE, each)], starved=starved),
+        "warnings": [
+            *summary_text.ended_flows(metrics.runs(data)),
+            *guards.warnings([guards.Setting("", plan, ENGINE, each)], starved=starved),
+        ],
     }
 
 

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from ackclock import repr_format
 from ackclock.figures import numbers, sweep_axes
 from ackclock.figures.sweep_axes import Swept
 from ackclock.metrics import JAIN_OF_ALL, METRICS, RunView, Summary, groups
 from ackclock.metrics.protocols import PHASE
 from ackclock.metrics.summary import student_quantile
+from ackclock.metrics.view import group_name
 from ackclock.scenario.points import short_keys
 
 #: Means that differ by less than this, relatively, are called no different, however sure the difference is.
@@ -34,6 +37,13 @@ COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
 NONE_LOCKED = "No point is phase-locked: noise in the hosts changes no main metric."
+
+#: Why a circuit breaker ended a flow, by the value of its event (RFC 8083 sections 4.1 to 4.3).
+TRIPS = {
+    1: "no reports arrived",
+    2: "the reports had nothing new",
+    3: "it sent more than ten times what TCP would at its loss",
+}
 
 #: Maximum number of links that are named.
 MAX_LINKS = 2
@@ -247,6 +257,31 @@ def starvation(views: Iterable[RunView]) -> list[str]:
             )
             worst[name] = max(worst.get(name, (0, "")), (len(few), text), key=lambda pair: pair[0])
     return [text for _, text in worst.values()]
+
+
+def ended_flows(views: Iterable[RunView]) -> list[str]:
+    """Return a sentence for each group of which circuit breakers ended flows in a run: the run in which most ended."""
+    worst: dict[str, tuple[int, str]] = {}
+    for view in views:
+        trips = view.events_of("circuit_breaker") if view.has_datagrams else pl.DataFrame()
+        if trips.is_empty():
+            continue
+        names = {row["flow"]: group_name(row, view.plan) for row in view.datagrams.iter_rows(named=True)}
+        for name in dict.fromkeys(names.values()):
+            own = trips.filter(pl.col("flow").is_in([flow for flow in names if names[flow] == name]))
+            if own.height > worst.get(name, (0, ""))[0]:
+                worst[name] = own.height, _ended_sentence(name, own, [*names.values()].count(name), view.name)
+    return [text for _, text in worst.values()]
+
+
+def _ended_sentence(name: str, trips: pl.DataFrame, count: int, run: str) -> str:
+    first = trips.row(0, named=True)
+    some = "the only flow" if count == 1 else f"{trips.height} of {count} flows"
+    when = "at" if trips.height == 1 else f"the first, flow {first['flow']}, at"
+    return (
+        f"Circuit breaker: {some} of {name} ended for good, {when} {numbers.value(first['time_s'], 's')}: "
+        f"{TRIPS[int(first['value'])]} ({run})."
+    )
 
 
 def comparison_sentences(subjects: Sequence[Subject]) -> list[str]:

@@ -4,10 +4,11 @@
 tenth of each other: an algorithm can be asked to treat them alike. Transfers of a workload are alike if all have one
 size. Of flows that were not planned (captures, imports), those of a group are alike.
 
-*Max-min fair shares* are those of the plan's long-lived flows: what the links have for them, as goodput, is shared so
-that no flow can get more without taking it from one that has no more (Bertsekas and Gallager 1992, section 6.5.2). What
-the links have for them is what they delivered and what was left unused, so what generated transfers, datagrams and
-retransmissions took is not theirs. A flow asks for no more than its application's rate and a receive window per RTT.
+*Max-min fair shares* are those of the plan's long-lived flows, TCP's and those of media: what the links have for them,
+as goodput, is shared so that no flow can get more without taking it from one that has no more (Bertsekas and Gallager
+1992, section 6.5.2). What the links have for them is what they delivered and what was left unused, so what generated
+transfers, other datagrams and retransmissions took is not theirs. A flow asks for no more than its application's rate
+and a receive window per RTT; one of media for its highest rate, and to its planned end if a breaker ends it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from ackclock.input.fields import nearest, shown
 from ackclock.metrics.metric import OF_GROUP, Metric
 from ackclock.metrics.throughput import Flows, payload
 from ackclock.metrics.view import ALL_FLOWS, RunView
-from ackclock.partial_plan import PartialFlow, PartialPlan, groups_of
+from ackclock.partial_plan import PartialDatagrams, PartialFlow, PartialPlan, groups_of
 
 #: Base RTTs of like flows differ by at most this share.
 SAME_RTT = 0.1
@@ -155,27 +156,65 @@ def fair_shares(view: RunView) -> list[Share]:
 
     Empty where paths or rates are not known.
     """
-    plan = view.plan
-    found = [
-        (plan.flows[flow], flow, 8 * counted / active_s)
-        for block in payload(view)
-        for flow, counted, active_s in zip(*(column.tolist() for column in block), strict=True)
-        if flow < len(plan.flows) and plan.flows[flow].size_bytes is None and active_s >= MIN_ACTIVE * view.measured_s
-    ]
-    demands = [_demand(plan, flow) for flow, _, _ in found]
-    known = [(each, demand) for each, demand in zip(found, demands, strict=True) if demand is not None]
+    known = [*_transfers(view), *_media(view)]
     counts: dict[Demand, int] = {}
     carried_bps: dict[int, float] = {}
-    for (_, _, rate_bps), demand in known:
-        counts[demand] = counts.get(demand, 0) + 1
-        for link in demand.links:
-            carried_bps[link] = carried_bps.get(link, 0.0) + rate_bps * demand.cost
+    for each in known:
+        counts[each.demand] = counts.get(each.demand, 0) + 1
+        for link in each.demand.links:
+            carried_bps[link] = carried_bps.get(link, 0.0) + each.goodput_bps * each.demand.cost
     fair = max_min_shares(counts, _capacities_bps(view, carried_bps))
     return [
-        Share(number, _name(plan, flow), rate_bps, fair[demand])
-        for (flow, number, rate_bps), demand in known
-        if 0 < fair[demand] < math.inf
+        Share(each.flow, each.group, each.goodput_bps, fair[each.demand])
+        for each in known
+        if 0 < fair[each.demand] < math.inf
     ]
+
+
+class _Active(NamedTuple):
+    """A long-lived flow, what it got and what it asks for."""
+
+    flow: int
+    group: str
+    goodput_bps: float
+    demand: Demand
+
+
+def _transfers(view: RunView) -> Iterator[_Active]:
+    """Yield the TCP flows of the plan without an end that were active for most of the measured part."""
+    plan = view.plan
+    for block in payload(view):
+        for number, counted, active_s in zip(*(column.tolist() for column in block), strict=True):
+            flow = plan.flows[number] if number < len(plan.flows) else None
+            if flow is None or flow.size_bytes is not None or active_s < MIN_ACTIVE * view.measured_s:
+                continue
+            if demand := _demand(plan, flow):
+                yield _Active(number, _name(plan, flow.group), 8 * counted / active_s, demand)
+
+
+def _media(view: RunView) -> Iterator[_Active]:
+    """Yield the flows of media that were planned for most of the measured part; their numbers follow those of TCP."""
+    plan = view.plan
+    if view.between is not None or not view.has_datagrams:
+        return
+    got = dict(view.datagrams.select("flow", "measured_bytes").iter_rows())
+    for number, media in enumerate(plan.datagrams, len(plan.flows)):
+        ends_s = view.duration_s if media.stop_s is None else min(media.stop_s, view.duration_s)
+        active_s = ends_s - max(media.start_s, view.warmup_s)
+        demand = _media_demand(plan, media)
+        if demand and got.get(number) is not None and active_s >= MIN_ACTIVE * view.measured_s:
+            yield _Active(number, _name(plan, media.group), 8 * got[number] / active_s, demand)
+
+
+def _media_demand(plan: PartialPlan, media: PartialDatagrams) -> Demand | None:
+    """Return what a flow of media asks for; None for other datagrams, or where its path is not known."""
+    if media.source.get("kind") != "media" or media.forward is None or not media.payload_bytes:
+        return None
+    links = tuple(hop.link for hop in media.forward.hops if hop.link is not None)
+    packet_bytes = media.payload_bytes + (media.header_bytes or 0)
+    overhead_bytes = max((plan.links[link].frame_overhead_bytes or 0 for link in links), default=0)
+    demand_bps = float(media.source["max_rate_bps"]) * media.payload_bytes / packet_bytes
+    return Demand(links, demand_bps, (packet_bytes + overhead_bytes) / media.payload_bytes) if links else None
 
 
 def _demand(plan: PartialPlan, flow: PartialFlow) -> Demand | None:
@@ -209,8 +248,8 @@ def _capacities_bps(view: RunView, carried_bps: Mapping[int, float]) -> dict[int
     return rates
 
 
-def _name(plan: PartialPlan, flow: PartialFlow) -> str:
-    return plan.groups[flow.group].name or str(flow.group)
+def _name(plan: PartialPlan, group: int) -> str:
+    return plan.groups[group].name or str(group)
 
 
 def min_share(view: RunView) -> float | None:

@@ -71,3 +71,13 @@ def test_published_results_and_their_mechanisms_go_to_the_scheduler(also, tmp_pa
     assert done.exit_code == 2
     assert done.stderr.startswith("--scheduler: found no scheduler at tcp://127.0.0.1:1; expected the address")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_evaluation_gives_the_same_dossier(one, tmp_path):
+    def call(name: str, *more: str) -> str:
+        words = ["evaluate", "reno", "--quick", "--section", "7.2", "--out", str(tmp_path / name), "--json", *more]
+        done = CliRunner().invoke(application, words)
+        assert done.exit_code == 0, done.stderr
+        return done.stdout
+
+    assert call("there", "--scheduler", one.address) == call("here", "--jobs", "1")

@@ -12,7 +12,8 @@ const RTT: Time = Time::from_milliseconds(5);
 
 fn prague(cwnd: f64, rtt_ref_after: u32) -> Prague {
     let card = json!({
-        "rtt_ref_s": 0.025, "rtt_ref_after": rtt_ref_after, "slow_start": "standard",
+        "rtt_ref_s": 0.025, "rtt_ref_after": rtt_ref_after, "classic_ecn_fallback": false,
+        "slow_start": "standard",
     });
     let mut prague = Prague::new(
         Parameters::deserialize(card).expect("the spec's parameters"),

@@ -1,6 +1,6 @@
 //! Routes of flows: opened when a flow begins, closed when it has ended.
 
-use super::{Hop, Network, Path, Route, Time};
+use super::{Hop, Losses, Network, Path, Route, Time};
 use crate::host_delay::HostDelays;
 use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
@@ -22,7 +22,7 @@ impl Network {
     pub(super) fn init_slot(&mut self, slot: usize) {
         if slot >= self.routes.len() {
             self.routes.resize_with(slot + 1, || None);
-            self.lost_packets.resize(slot + 1, 0);
+            self.losses.resize(slot + 1, Losses::default());
         }
         let source = self.delay_lines.len() + slot;
         self.arrivals.reserve(source + 1);
@@ -113,7 +113,7 @@ impl Network {
     /// Close the route of a flow that has no packet in transit.
     pub fn close_route(&mut self, slot: usize) {
         self.routes[slot] = None;
-        self.lost_packets[slot] = 0;
+        self.losses[slot] = Losses::default();
         self.copies.remove(&self.slots.number(slot));
         if let Some(captures) = &mut self.captures {
             captures.close(self.slots.number(slot));

@@ -102,7 +102,7 @@ impl Row {
         ..Row::WAITING
     };
 
-    /// Row of a UDP flow with `gone` packets dropped or lost.
+    /// Row of a UDP flow with `gone` packets of its sender dropped or lost.
     pub fn of_stream(stream: &Stream, gone: u64) -> Row {
         let (all, before) = (stream.snapshot(), stream.at_warmup);
         let row = Row {

@@ -194,15 +194,18 @@ impl Simulation {
 
     /// Row of the flow in a slot.
     fn row(&self, slot: usize) -> Option<Row> {
-        let gone = || self.network.lost_packets(slot);
         match &self.stages[slot] {
             Stage::Vacant | Stage::Waiting(Some(_)) => None,
             Stage::Waiting(None) if slot >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
             Stage::Waiting(None) => Some(Row::WAITING),
             Stage::Connection(flow) => {
-                Some(self.with_delays(Row::of(flow, gone(), self.now), slot))
+                let gone = self.network.lost_packets(slot);
+                Some(self.with_delays(Row::of(flow, gone, self.now), slot))
             }
-            Stage::Stream(stream) => Some(self.with_delays(Row::of_stream(stream, gone()), slot)),
+            Stage::Stream(stream) => {
+                let gone = self.network.lost_forward_packets(slot);
+                Some(self.with_delays(Row::of_stream(stream, gone), slot))
+            }
             Stage::Over(row) => Some(**row),
         }
     }

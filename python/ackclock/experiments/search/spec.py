@@ -201,8 +201,10 @@ def question(  # noqa: PLR0913 (what is asked, and how it is answered)
 
 
 def _competing(plan: Plan) -> int:
-    """Return how many groups have long-lived flows."""
-    return len({plan.groups[flow.group].name for flow in plan.flows if flow.size_bytes is None})
+    """Return how many groups have long-lived flows, of TCP or of media."""
+    places = [flow.group for flow in plan.flows if flow.size_bytes is None]
+    places += [each.group for each in plan.datagrams if each.source["kind"] == "media"]
+    return len({plan.groups[place].name for place in places})
 
 
 def _sweep(loaded: Loaded, varied: Sequence[Vary]) -> Sweep:

@@ -169,7 +169,11 @@ def _section(number: int, result: Result) -> dict[str, Any]:
             *summary_text.result_sentences(result.subject),
             *([summary_text.phase_sentence(manifest[PHASE])] if PHASE in manifest else []),
         ],
-        "warnings": summary_text.starvation(metrics.runs(result.runs.data)),
+        "warnings": [
+            sentence
+            for find in (summary_text.ended_flows, summary_text.starvation)
+            for sentence in find(metrics.runs(result.runs.data))
+        ],
         "groups": summary_text.group_table(
             {
                 name: {metric: found.as_dict() for metric, found in means.items()}
