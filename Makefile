@@ -102,7 +102,7 @@ gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms
 	$(PY) docs/make_gallery.py results/gallery
 
 dossiers: $(VENV)/.ackclock  ## whole evaluations of known algorithms, and docs/dossiers; resumes where it was interrupted
-	for name in reno cubic bbr bbr3 vegas scalable; do \
+	for name in reno cubic bbr bbr3 vegas scalable prague; do \
 		$(VENV)/bin/ackclock evaluate $$name --out results/dossiers/$$name || exit; done
 	$(VENV)/bin/ackclock evaluate no_backoff --module docs/dossiers/no_backoff.py --out results/dossiers/no_backoff
 	$(PY) docs/make_dossiers.py results/dossiers/*

@@ -208,12 +208,15 @@ def _media(view: RunView) -> Iterator[_Active]:
 
 def _media_demand(plan: PartialPlan, media: PartialDatagrams) -> Demand | None:
     """Return what a flow of media asks for; None for other datagrams, or where its path is not known."""
-    if media.source.get("kind") != "media" or media.forward is None or not media.payload_bytes:
+    max_rate_bps = media.source.get("max_rate_bps")  # of media only
+    if not isinstance(max_rate_bps, int | float) or media.forward is None or not media.payload_bytes:
+        return None
+    if media.group >= len(plan.groups):
         return None
     links = tuple(hop.link for hop in media.forward.hops if hop.link is not None)
     packet_bytes = media.payload_bytes + (media.header_bytes or 0)
     overhead_bytes = max((plan.links[link].frame_overhead_bytes or 0 for link in links), default=0)
-    demand_bps = float(media.source["max_rate_bps"]) * media.payload_bytes / packet_bytes
+    demand_bps = max_rate_bps * media.payload_bytes / packet_bytes
     return Demand(links, demand_bps, (packet_bytes + overhead_bytes) / media.payload_bytes) if links else None
 
 
