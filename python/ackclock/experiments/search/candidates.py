@@ -151,9 +151,14 @@ def queues_by_name(varied: Vary, content: Mapping[str, Any]) -> Vary:
         return varied
     own: Any = content
     for key in points.path_of(varied.key) or ():
-        own = own.get(key) if isinstance(own, dict) else own[key] if isinstance(own, list) and key < len(own) else None
+        is_there = key in own if isinstance(own, dict) else _is_place(own, key)
+        own = own[key] if is_there else None
     values = tuple(_queue(value, own, limits=True) if value in known else value for value in varied.values)
     return replace(varied, values=values)
+
+
+def _is_place(items: Any, key: str | int) -> bool:
+    return isinstance(items, list) and isinstance(key, int) and key < len(items)
 
 
 def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *, limits: bool = True) -> Vary:
