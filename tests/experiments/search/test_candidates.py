@@ -122,6 +122,13 @@ def test_qdiscs_of_a_direction_are_tried_by_name():
     assert found.values == ({"discipline": "pfifo", "limit": "100p"}, {"discipline": "codel"})
 
 
+def test_algorithms_of_media_are_tried_in_the_first_media():
+    content = {"network": {"queue": {}}, "traffic": [{"kind": "udp"}, {"kind": "media"}]}
+    assert candidates.tried("gcc,nada", content).key == "traffic[1].congestion"
+    with pytest.raises(InputError, match='found no .* with kind = "media"'):
+        candidates.tried("gcc,nada", {"network": {"queue": {}}})
+
+
 def test_generated_transfers_have_their_algorithm_in_their_table():
     content = {"network": {"queue": {}}, "traffic": [{"kind": "poisson"}]}
     with pytest.raises(InputError, match=r"such as --try 'traffic\[0\]\.congestion=cubic,bbr'"):

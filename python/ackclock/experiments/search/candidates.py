@@ -54,7 +54,12 @@ MAX_PLACES = 3
 QUEUE = "network.queue"
 
 #: Families whose members may be tried by name, and their keys.
-TRIED: Mapping[Family, str] = {"queue": QUEUE, "congestion": KEYS["congestion"], "stack": "tcp.stack"}
+TRIED: Mapping[Family, str] = {
+    "queue": QUEUE,
+    "congestion": KEYS["congestion"],
+    "stack": "tcp.stack",
+    "realtime": "traffic[0].congestion",
+}
 
 _A_VARY = "a key and its values, such as limit=0.01bdp..2bdp, limit=0.1bdp,1bdp or network.rtt=10ms..100ms/10"
 _NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -180,12 +185,23 @@ def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *
         kinds = "qdiscs, congestion control algorithms or TCP stacks, not a mixture"
         raise InputError(f"{option}: found {shown(text)}; expected {kinds}")
     family = families.pop()
-    check_place(Vary(TRIED[family], values, False, option), content)
+    key = _media_key(content, option) if family == "realtime" else TRIED[family]
+    check_place(Vary(key, values, False, option), content)
     if family == "queue":
         network = content.get("network")
         own = network.get("queue") if isinstance(network, dict) else None
         values = tuple(value if isinstance(value, dict) else _queue(value, own, limits) for value in values)
-    return Vary(TRIED[family], values, False, option)
+    return Vary(key, values, False, option)
+
+
+def _media_key(content: Mapping[str, Any], option: str) -> str:
+    """Return the key of the algorithm of the first media."""
+    traffic = content.get("traffic")
+    tables = enumerate(traffic) if isinstance(traffic, list) else ()
+    found = next((n for n, each in tables if isinstance(each, dict) and each.get("kind") == "media"), None)
+    if found is None:
+        raise InputError(f'{option}: found no [[traffic]] with kind = "media"; expected one for these algorithms')
+    return f"traffic[{found}].congestion"
 
 
 def check_place(varied: Vary, content: Mapping[str, Any]) -> None:
