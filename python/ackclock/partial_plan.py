@@ -95,10 +95,25 @@ class PartialFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialPathPair:
+    """The way of a source's data."""
+
+    forward: PartialPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartialPopulation:
+    """The endpoints of generated transfers: as pairs of paths, if they are written one by one."""
+
+    paths: tuple[PartialPathPair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PartialTraffic:
     """Transfers that are generated."""
 
     group: int = 0
+    population: PartialPopulation = field(default_factory=PartialPopulation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +203,3 @@ class PartialPlan:
             until_s = min(max(change.at_s, begun_s), self.duration_s)
             bits, begun_s, rate_bps = bits + rate_bps * (until_s - begun_s), until_s, change.rate_bps or 0.0
         return (bits + rate_bps * (self.duration_s - begun_s)) / (self.duration_s - self.warmup_s)
-
-    @property
-    def unmeasured_flows(self) -> list[int]:
-        """Numbers of the flows, of those written one by one, whose data cross none of these links."""
-        looked_at = set(self.bottlenecks)
-        paths = ((number, flow.forward) for number, flow in enumerate(self.flows))
-        crossed = ((number, {hop.link for hop in path.hops}) for number, path in paths if path and path.hops)
-        return [number for number, links in crossed if looked_at.isdisjoint(links)]

@@ -56,6 +56,13 @@ def test_keys_have_their_values_and_defaults():
     assert keys["direction"].value == '"down" or "up"'
 
 
+def test_a_key_is_shown_by_its_last_name():
+    assert "flows.dscp" in show("dscp").stdout
+    assert "record.delays" in show("delays").stdout
+    for word, meant in (("EF", "dscp"), ("tin", "cake"), ("video", "media"), ("noq", "quic"), ("router", "cake")):
+        assert f'"{meant}"' in show(word).stderr, word
+
+
 def test_scenario_lists_keys_and_further_names():
     text = show("scenario").stdout
     for word in ("duration", "warmup", "network", "traffic", "required", "100Mbit, 20ms", "parking-lot", "poisson"):

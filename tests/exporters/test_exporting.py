@@ -244,6 +244,16 @@ def test_the_command_writes_a_file_and_reports_what_is_not_in_it(tmp_path):
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
+def test_each_direction_of_a_line_can_be_a_device():
+    plan = ac.load(ROOT / "scenarios" / "asymmetric.toml").plan()
+    down, up = (exporters.export(plan, "tc", "eth0", link) for link in (None, "up"))
+    assert "rate 10000000bit" in down.text
+    assert "the bottleneck 'up': --device DEVICE --link up writes it" in down.notes
+    assert "rate 2000000bit" in up.text
+    with pytest.raises(InputError, match='link: found "side"; expected with a device, one of down, up'):
+        exporters.export(plan, "tc", "eth0", "side")
+
+
 @pytest.mark.parametrize("device", [None, "eth0"])
 @pytest.mark.parametrize("scenario", ["cellular", "opportunities"])
 def test_a_rate_that_follows_a_trace_is_rejected_by_tc(scenario, device):

@@ -58,8 +58,23 @@ def test_efficiency_of_a_group_is_of_the_links_that_it_crosses() -> None:
     assert metrics.value(both, "efficiency[down]") == pytest.approx(0.5)
     assert metrics.value(both, "efficiency[up]") == pytest.approx(0.5)
     assert metrics.value(both, "efficiency") == pytest.approx(0.5)
-    mixed = {**plan, "traffic": [{"group": 1}]}
-    assert metrics.value(view({"flows": flows, "links": links}, mixed), "efficiency[up]") == pytest.approx(1 / 12)
+
+
+def test_efficiency_counts_goodput_at_each_bottleneck_that_it_crosses() -> None:
+    """5 Mb/s over links of 10 and 2 Mb/s are 10 of 12; where the paths of some flows are unknown so is the share."""
+    groups = [{"name": "long"}, {"name": "web"}]
+    plan = {**PLAN, "flows": [{"group": 0}], "links": [{"bottleneck": True}] * 2, "groups": groups}
+    links = {"link": [0, 1], "name": ["a", "b"], "bottleneck": [True, True], "rate_bps": [1e7, 2e6]}
+    flows = synthetic.flows(2, measured_bytes=[9_375_000, 1_875_000], group=[0, 1])
+    rows = {"flows": flows, "links": links}
+    recorded = {**rows, "paths": {"flow": [0, 0], "hop": [0, 1], "link": [0, 1]}}
+    assert metrics.value(view(recorded, plan), "efficiency[long]") == pytest.approx(10 / 12)
+    assert metrics.value(view(rows, plan), "efficiency[long]") is None
+    paths = {"paths": [{"forward": {"hops": [{"link": 1}]}}] * 2}
+    web = {**plan, "traffic": [{"group": 1, "population": paths}]}
+    assert metrics.value(view(recorded, web), "efficiency[web]") == pytest.approx(0.5)
+    assert metrics.value(view(recorded, web), "efficiency") == pytest.approx(11 / 12)
+    assert metrics.value(view(recorded, {**plan, "traffic": [{"group": 1}]}), "efficiency[web]") is None
 
 
 def test_efficiency_is_relative_to_a_policers_rate() -> None:
@@ -81,7 +96,6 @@ def test_several_bottlenecks_add_up() -> None:
     }
     result = metrics.of_run(view({"flows": synthetic.flows(1, measured_bytes=[18_750_000]), "links": two}))
     assert result["throughput_bps"] == pytest.approx(2e7)
-    assert result["efficiency"] == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,10 @@ UDP = 'kind = "udp"\npacket = "1B"\n'
 
 MISTAKES = {
     "unknown kind": ('kind = "poison"', '8: traffic[0].kind: found "poison"; expected "poisson"'),
+    "QUIC": (
+        'transport = "quic"',
+        '7: traffic[0].kind: found nothing; expected a table [[flows]] with transport = "',
+    ),
     "no kind": ('size = "1KB"', '7: traffic[0].kind: found nothing; expected a kind: one of "poisson", "periodic",'),
     "no size": (POISSON, "7: traffic[0].size: found nothing; expected how large a transfer is:"),
     "a size without unit": (POISSON + "size = 5", "10: traffic[0].size: found 5; expected 1B to"),

@@ -260,3 +260,34 @@ def test_a_cleanup_runs_one_time():
     with pytest.raises(ValueError, match="x"), signals.cleanup(lambda: done.append(2)):
         raise ValueError("x")
     assert done == [1, 2]
+
+
+LIMITED = """
+import os, resource, signal, sys, time
+from ackclock.system import signals
+resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))
+signals.watch_aborts("no memory")
+signals.install_handlers()
+print("begun", flush=True)
+{action}
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "message"),
+    [("os.abort()", 1, "no memory\n"), ("sys.exit(3)", 3, ""), ("os.kill(os.getpid(), signal.SIGKILL)", 137, "")],
+)
+def test_an_abort_under_a_memory_limit_is_one_line(action, status, message):
+    program = [sys.executable, "-c", LIMITED.format(action=action)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, message)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_reaches_the_program_under_a_memory_limit(number):
+    program = [sys.executable, "-c", LIMITED.format(action="time.sleep(60)")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stdout and started.stdout.readline() == "begun\n"
+        started.send_signal(number)
+        assert started.wait() == 128 + number
+        assert started.stderr and started.stderr.read() == f"{signals.MESSAGE}\n"

@@ -28,6 +28,7 @@ QLOG = "qlog"
 @click.option(
     "--device", metavar="DEV", help="With tc: shape this device as the bottleneck, instead of network namespaces."
 )
+@click.option("--link", metavar="NAME", help="With --device: the link that it is, as up (default: the bottleneck).")
 @click.option("--flow", "flows", metavar="N", type=int, multiple=True, help="With qlog: only this flow; repeatable.")
 @click.option("--run", metavar="N", type=int, help="With qlog: this run of the result (default: 0).")
 @click.option(
@@ -39,6 +40,7 @@ def export(
     to: str,
     out: Path | None,
     device: str | None,
+    link: str | None,
     flows: Sequence[int],
     run: int | None,
     schema: str | None,
@@ -51,6 +53,7 @@ def export(
     Examples:
         ackclock export scenarios/dumbbell.toml --to tc --out dumbbell.sh
         ackclock export scenarios/dumbbell.toml --to tc --device eth0
+        ackclock export scenarios/asymmetric.toml --to tc --device eth0 --link up
         ackclock export scenarios/parking-lot.toml --to mermaid
         ackclock export results/dumbbell-packet --to qlog --flow 0 --out flow.sqlog
     """
@@ -62,7 +65,7 @@ def export(
     from ackclock import exporters
     from ackclock.scenario import planning
 
-    script = exporters.export(planning.load(source).plan(), to, device)
+    script = exporters.export(planning.load(source).plan(), to, device, link)
     for note in script.notes:
         click.echo(f"not in the script: {note}", err=True)
     _write(iter([script.text]), out)

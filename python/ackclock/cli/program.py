@@ -237,6 +237,9 @@ def _report_misuse(error: click.UsageError) -> None:
 
 def _report(error: AckclockError | OSError) -> int:
     """Print an error in one line; return its exit status."""
+    if any(part in str(error) for part in OUT_OF_MEMORY):
+        print_error(NO_MEMORY)
+        return 1
     if isinstance(error, AckclockError):
         print_error(str(error))
         return error.exit_status
@@ -245,11 +248,18 @@ def _report(error: AckclockError | OSError) -> int:
     return 1
 
 
+#: Printed by a program that gets no memory.
+NO_MEMORY = "ackclock: found no memory left; expected more, or a higher limit (ulimit -v)"
+
+#: Parts of errors of libraries and of the system that report the same.
+OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "not enough memory")
+
+
 def _exhausted(error: BaseException) -> str | None:
     """Return a message if an exception reports that this process may not have more memory or threads."""
     text = str(error)
-    if isinstance(error, MemoryError) or "failed to map segment" in text:
-        return "ackclock: found no memory left; expected more, or a higher limit (ulimit -v)"
+    if isinstance(error, MemoryError) or any(part in text for part in OUT_OF_MEMORY):
+        return NO_MEMORY
     if "can't start new thread" in text or "Resource temporarily unavailable" in text:
         return "ackclock: found no room for another thread; expected higher limits (ulimit -u, ulimit -v)"
     return None
@@ -262,6 +272,7 @@ def _is_output_closed(error: BaseException | None) -> bool:
 
 def main() -> None:
     """Run the program, as the script `ackclock` and `python -m ackclock` do."""
+    signals.watch_aborts(NO_MEMORY)
     signals.install_handlers()
     _prepare_streams()
     # NumPy's linear algebra runs nothing here, and starting threads for it takes half of NumPy's import.

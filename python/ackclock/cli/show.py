@@ -91,8 +91,8 @@ def _explain(name: str) -> bool:
         about = (engine(name).__class__.__doc__ or "").split("\n")[0].rstrip(".")
         click.echo(f"{about} (engine: {name})\nackclock run SCENARIO --engine {name}\n")
     tables = key_reference.described(name)
-    if "." in name and (key := key_reference.of_key(name)):
-        tables = [*tables, key]
+    places = [name] if "." in name else [] if tables or name in ENGINES else key_reference.places_of(name)
+    tables = [*tables, *filter(None, map(key_reference.of_key, places))]
     if tables:
         _print_keys(console, tables, key_reference.further() if name == key_reference.SCENARIO else {})
     return bool(specs or tables) or name in ENGINES
@@ -106,7 +106,8 @@ def _suggestion(name: str) -> str:
     from ackclock.scenario import key_reference
 
     specs = [each for family in algorithms.FAMILIES for each in algorithms.names(family)]
-    names = dict.fromkeys([*specs, *METRICS, ALL_METRICS, *key_reference.names(), *ENGINES])
+    keys = [key.name for table in key_reference.described("flows") for key in table.keys]
+    names = dict.fromkeys([*specs, *METRICS, ALL_METRICS, *key_reference.names(), *ENGINES, *keys])
     close = suggestions(name, names)
     if not close:
         return "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists"

@@ -151,8 +151,10 @@ def excludes_zero(difference: Summary) -> bool | None:
 def choices(text: str, loaded: Loaded) -> Vary:
     """Parse names of algorithms, or a key and its values. Raises `InputError` for fewer than two."""
     is_key = _KEY.match(text)
-    found = candidates.vary(text, TRY) if is_key else candidates.tried(text, loaded.source.toml(), TRY)
-    candidates.check_place(found, loaded.source.toml())
+    content = loaded.source.toml()
+    found = candidates.vary(text, TRY) if is_key else candidates.tried(text, content, TRY)
+    found = candidates.queues_by_name(found, content)
+    candidates.check_place(found, content)
     if len(found.values) < 2:
         raise InputError(f"{TRY}: found one choice, {shown(text)}; expected two or more, such as cubic,bbr")
     if found.key in SEEDS:

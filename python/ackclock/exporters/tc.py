@@ -47,6 +47,9 @@ SENTENCES = (
     "    ackclock import ss.log tc.log --out DIR",
 )
 
+#: Most other bottlenecks that the script of a device names.
+MAX_OTHERS = 3
+
 _DEVICE = re.compile(r"[\w.@-]{1,15}")
 
 
@@ -71,7 +74,11 @@ def of_device(plan: Plan, device: str) -> Script:
     """Return the script that gives a device the bottleneck's rate and qdisc. Raises `ExportError`."""
     if missing := list(_unsupported_on_device(plan, device)):
         raise ExportError("tc", missing)
-    notes = (f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",)
+    others = [one_line(link.name) for n, link in enumerate(plan.links) if link.bottleneck and n != plan.bottleneck]
+    notes = (
+        f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",
+        *(f"the bottleneck {name!r}: --device DEVICE --link {name} writes it" for name in others[:MAX_OTHERS]),
+    )
     lines = [f"tc qdisc del dev {device} root 2>/dev/null || true", *_shaping(plan, device)]
     return shell(plan, list(_device_sentences(plan, device)), lines, notes)
 

@@ -217,6 +217,7 @@ GROUP_COLUMNS = (
     ("RTT", ("rtt_mean_s",)),
     ("retransmitted", ("retransmission_rate",)),
     ("datagrams lost", ("udp_loss_rate",)),
+    ("95 % of packets within", ("one_way_delay_p95_s",)),
     ("95 % of frames within", ("frame_delay_p95_s",)),
     ("freezes", ("freezes",)),
     ("completion time", ("fct_mean_s",)),

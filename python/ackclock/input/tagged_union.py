@@ -18,6 +18,7 @@ from ackclock.input.fields import Table, fault, fault_at, faults, nearest, shown
 class Chosen:
     """An annotation of what several tables have in common: a key says which of them is written.
 
+    `misplaced` has what is meant by a name, or by a key of the table, that belongs to another table.
     With `plain`, a value that is no table may stand there as well, and becomes what that makes of it. Without the key,
     the table is that of `default`, if there is one.
     """
@@ -27,6 +28,7 @@ class Chosen:
     plain: Callable[[object], Table] | None = None
     plain_schema: Mapping[str, Any] = field(default_factory=dict)
     default: str | None = None
+    misplaced: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, value: object) -> Table:
         """The table that the key names."""
@@ -36,6 +38,10 @@ class Chosen:
             if self.plain:
                 return self.plain(value)
             raise fault(shown(value), "a table of keys and values")
+        words = (value.get(self.key), *value)
+        if meant := next((text for word, text in self.misplaced.items() if word in words), None):
+            found = shown(value[self.key]) if self.key in value else "nothing"
+            raise faults([fault_at((self.key,), value, meant, found)])
         if self.key not in value and self.default is None:
             raise faults([fault_at((self.key,), value, f"a {self.key}: {nearest('', tuple(self.tables))}", "nothing")])
         name = value.get(self.key, self.default)

@@ -290,6 +290,7 @@ TABLE = (
     "rtt_mean_s",
     "retransmission_rate",
     "udp_loss_rate",
+    "one_way_delay_p95_s",
     "frame_delay_p95_s",
     "freezes",
     "fct_mean_s",

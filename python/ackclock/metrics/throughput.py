@@ -61,12 +61,28 @@ def efficiency(view: RunView) -> float | None:
 
     What utilisation is for wire bytes, for useful ones: headers, retransmissions and UDP do not count. With segments of
     1448 bytes in packets of 1514 it is at most 1448 / 1514, apart from what waited behind a hole when the measured part
-    began. Behind a token bucket a link carries the bucket's rate. With several bottlenecks their rates are added; of
-    a group, those that its flows cross.
+    began. Behind a token bucket a link carries the bucket's rate. With several bottlenecks it is the mean, weighted by
+    what they carry, over those that limited flows: goodput counts at each that it crosses, and of a group those count
+    that its flows cross. Null if the paths of flows are unknown then, as in a routed network without `record.paths`.
     Source: Guillier 2008 names it (efficiency E) without a formula; this reading is ours.
     """
-    goodput, capacity_bps = _crossing_bps(view), _capacity_bps(view)
-    return None if goodput is None or capacity_bps is None else goodput / capacity_bps
+    links = view.at_bottleneck("links")
+    flows, hops = _paths(view)
+    known, is_limiting = np.unique(flows), np.isin(hops, links["link"])
+    flows, hops = flows[is_limiting], hops[is_limiting]
+    of_others = _crossed_by_others(view, links["link"])
+    carried_bytes, crossed = 0.0, set[int]()
+    for numbers, counted, _ in payload(view):
+        is_other = ~np.isin(numbers, known)
+        times = np.bincount(flows, minlength=int(numbers.max(initial=0)) + 1)[numbers]
+        if is_other.any():
+            if of_others is None:
+                return None
+            crossed, times[is_other] = crossed | of_others, len(of_others)
+        carried_bytes += float(counted @ times)
+        crossed.update(hops[np.isin(flows, numbers)].tolist())
+    capacity_bps = float(view.capacities_bps(links)[np.isin(links["link"], list(crossed))].sum())
+    return 8 * carried_bytes / view.measured_s / capacity_bps if capacity_bps else None
 
 
 def goodput_flow_bps(view: RunView) -> list[float] | None:
@@ -323,31 +339,26 @@ def _active_rates(view: RunView) -> _Rates:
     return _Rates(sum(counts), math.fsum(totals), min(smallest, default=0.0), max(greatest, default=0.0))
 
 
-def _crossing_bps(view: RunView) -> float | None:
-    """Goodput of the flows whose data cross the bottleneck."""
-    elsewhere = view.plan.unmeasured_flows
-    if not elsewhere:
-        return goodput_bps(view)
-    rates = flow_rates_bps(view)
-    return None if rates is None else float(rates[~np.isin(present_flows(view), elsewhere)].sum())
+def _paths(view: RunView) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the flows with a known path, and the links on it, in pairs: as recorded, else as planned."""
+    recorded = view.rows("paths")
+    if recorded["flow"].size:
+        return recorded["flow"].astype(np.intp), recorded["link"].astype(np.intp)
+    paths = ((number, flow.forward.hops) for number, flow in enumerate(view.plan.flows) if flow.forward)
+    pairs = [(number, hop.link) for number, hops in paths for hop in hops if hop.link is not None]
+    flows, links = np.array(pairs, np.intp).reshape(-1, 2).T
+    return flows, links
 
 
-def _capacity_bps(view: RunView) -> float | None:
-    """Return what the bottlenecks can carry; in the view of a group, those that its flows cross."""
-    links = view.rows("links")
-    rates_bps, crossed = view.capacities_bps(links), _crossed_links(view)
-    is_crossed = np.isin(links["link"], crossed or links["link"])
-    return float(rates_bps[is_crossed if is_crossed.any() else slice(None)].sum()) or None
-
-
-def _crossed_links(view: RunView) -> list[int]:
-    """Return the links that the flows of a group cross; none if the view is of all, or its paths are unknown."""
-    plan = view.plan
-    groups = set() if view.group in (None, ALL_FLOWS) else set(plan.groups_of(view.group or ""))
-    flows = [flow for flow in plan.flows if flow.group in groups]
-    if any(each.group in groups for each in plan.traffic) or any(not flow.forward for flow in flows):
-        return []
-    return sorted({hop.link for flow in flows if flow.forward for hop in flow.forward.hops if hop.link is not None})
+def _crossed_by_others(view: RunView, links: Array) -> set[int] | None:
+    """Return which of these links the flows cross that the plan does not list; None if that is unknown."""
+    groups = None if view.group in (None, ALL_FLOWS) else view.plan.groups_of(view.group or "")
+    traffic = [each for each in view.plan.traffic if groups is None or each.group in groups]
+    paths = [pair.forward for each in traffic for pair in each.population.paths]
+    if paths and all(paths):
+        crossed = {frozenset(hop.link for hop in path.hops if hop.link in links) for path in paths if path}
+        return set(crossed.pop()) if len(crossed) == 1 else None  # type: ignore[arg-type]
+    return set(links.tolist()) if len(view.bottlenecks) == 1 else None
 
 
 METRICS = (

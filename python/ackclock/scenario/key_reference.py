@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ackclock.input import patterns
@@ -63,6 +64,16 @@ def names() -> list[str]:
     return [SCENARIO, *TOPOLOGIES, *KINDS, *TABLES]
 
 
+@cache
+def _schema() -> Mapping[str, Any]:
+    return json_schema()
+
+
+def places_of(name: str) -> list[str]:
+    """Return the keys of this name in the tables of a scenario, such as `record.delays`."""
+    return [place for table in ("", *TABLES) if of_key(place := f"{table}.{name}".lstrip("."))]
+
+
 def further() -> dict[str, list[str]]:
     """Return further documented names by their place in a scenario."""
     return {"for [network]": [*TOPOLOGIES], "for [[traffic]]": [*KINDS], "for other tables": [*TABLES]}
@@ -70,7 +81,7 @@ def further() -> dict[str, list[str]]:
 
 def described(name: str) -> list[Described]:
     """The tables of a name: none if it is unknown, several if several are called so."""
-    schema = json_schema()
+    schema = _schema()
     return [_table(title, definition) for title, definition in _called(name, schema)]
 
 
@@ -79,7 +90,7 @@ def of_key(path: str) -> Described | None:
 
     Tables that have it in different ways have a row each, named by what they are: a topology, a discipline.
     """
-    schema, names = json_schema(), _INDEX.sub("", path).split(".")
+    schema, names = _schema(), _INDEX.sub("", path).split(".")
     tables: list[tuple[str, Mapping[str, Any]]] = [("", schema)]
     for name in names[:-1]:
         tables = [inner for of, table in tables for inner in _tables_at(table, name, of, schema)]

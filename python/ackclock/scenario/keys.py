@@ -38,8 +38,8 @@ def codepoint_reader() -> PlainValidator:
     """An annotation: the name of a codepoint of the DS field."""
 
     def read(value: object) -> int:
-        if isinstance(value, str) and value in CODEPOINTS:
-            return CODEPOINTS[value]
+        if isinstance(value, str) and value.lower() in CODEPOINTS:  # RFC 4594 writes EF, tc ef
+            return CODEPOINTS[value.lower()]
         raise fault(shown(value), nearest(value, tuple(CODEPOINTS)))
 
     return PlainValidator(read, json_schema_input_type=Annotated[Any, WithJsonSchema({"enum": list(CODEPOINTS)})])

@@ -11,6 +11,7 @@ Without the handlers, as in a script or a notebook, signals keep their effect: C
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import threading
@@ -21,6 +22,9 @@ from typing import Any, NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 MESSAGE = "interrupted: nothing half-written is left"
+
+#: Option of prctl(2): the signal that a process gets when its parent ends.
+PR_SET_PDEATHSIG = 1
 
 #: Clears the line of a progress bar, and shows the cursor that it hid.
 CLEAR_LINE = "\r\x1b[2K\x1b[?25h"
@@ -39,6 +43,30 @@ def install_handlers(*, silent: bool = False) -> None:
     for each in SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
             signal.signal(each, _handle)
+
+
+def watch_aborts(message: str) -> None:
+    """Continue in a child process if this one's memory is limited; its abort ends this one with a message and status 1.
+
+    Rust and C++ abort where they get no memory, which nothing within the process can catch. The child is terminated
+    with its parent, which passes signals on to it and returns its status.
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    import ctypes
+
+    child = os.fork()
+    if child == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM))
+        return
+    for each in SIGNALS:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, lambda number, _: os.kill(child, number))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == -signal.SIGABRT:
+        os.write(2, f"{message}\n".encode())
+        os._exit(1)
+    os._exit(status if status >= 0 else 128 - status)
 
 
 def ignore_signals() -> None:

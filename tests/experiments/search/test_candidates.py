@@ -96,7 +96,7 @@ congestion = "cubic"
             [],
             "pfifo,codel",
             """--candidates: found no network.queue in this scenario; expected network.down.queue or network.up.queue, \
-such as --vary 'network.down.queue={ discipline = "pfifo", limit = "100p" },{ discipline = "codel" }'""",
+such as --vary 'network.down.queue=pfifo,codel'""",
         ),
         (
             ["limit=10p..100p"],
@@ -114,6 +114,19 @@ def test_a_network_with_several_queues_names_them(varied, names, expected):
     example = expected.partition("--vary '")[2].rstrip("'")
     (found,) = candidates.axes([example], None, content)  # what it suggests is accepted
     assert len(found.values) > 1
+
+
+def test_qdiscs_of_a_direction_are_tried_by_name():
+    content = planning.loads(DSL, "dsl.toml").source.toml()
+    (found,) = candidates.axes(["network.up.queue=pfifo,codel"], None, content)
+    assert found.values == ({"discipline": "pfifo", "limit": "100p"}, {"discipline": "codel"})
+
+
+def test_algorithms_of_media_are_tried_in_the_first_media():
+    content = {"network": {"queue": {}}, "traffic": [{"kind": "udp"}, {"kind": "media"}]}
+    assert candidates.tried("gcc,nada", content).key == "traffic[1].congestion"
+    with pytest.raises(InputError, match='found no .* with kind = "media"'):
+        candidates.tried("gcc,nada", {"network": {"queue": {}}})
 
 
 def test_generated_transfers_have_their_algorithm_in_their_table():

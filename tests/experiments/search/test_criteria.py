@@ -67,6 +67,10 @@ def test_fairness_without_like_flows_names_the_metric_of_all_flows():
     assert "expected a scenario that has a mean completion time" in str(missing_metric("fct_mean_s"))
 
 
+def test_a_metric_that_must_be_recorded_names_the_key():
+    assert "expected delays = true in the table [record]" in str(missing_metric("one_way_delay_p95_s[call]"))
+
+
 GROUPS = """\
 name = "groups"
 duration = "4s"

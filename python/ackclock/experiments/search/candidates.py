@@ -54,7 +54,12 @@ MAX_PLACES = 3
 QUEUE = "network.queue"
 
 #: Families whose members may be tried by name, and their keys.
-TRIED: Mapping[Family, str] = {"queue": QUEUE, "congestion": KEYS["congestion"], "stack": "tcp.stack"}
+TRIED: Mapping[Family, str] = {
+    "queue": QUEUE,
+    "congestion": KEYS["congestion"],
+    "stack": "tcp.stack",
+    "realtime": "traffic[0].congestion",
+}
 
 _A_VARY = "a key and its values, such as limit=0.01bdp..2bdp, limit=0.1bdp,1bdp or network.rtt=10ms..100ms/10"
 _NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -135,13 +140,30 @@ def _written(value: float, unit: str, *, whole: bool) -> Any:
 
 def axes(varied: Sequence[str], names: str | None, content: Mapping[str, Any]) -> list[Vary]:
     """Return what is searched: the keys of `--vary`, and the algorithms of `--candidates`. Raises `InputError`."""
-    found = [*map(vary, varied)]
+    found = [queues_by_name(vary(text), content) for text in varied]
     for each in found:
         check_place(each, content)
     if names:
         is_varied = KEYS["limit"] in [axis.key for axis in found]
         found.append(tried(names, content, limits=not is_varied))
     return found
+
+
+def queues_by_name(varied: Vary, content: Mapping[str, Any]) -> Vary:
+    """Return tables for qdiscs that are written by their names alone, such as `network.up.queue=bfifo,fq_codel`."""
+    known = algorithms.names("queue")
+    if not varied.key.endswith("queue") or not any(value in known for value in varied.values):
+        return varied
+    own: Any = content
+    for key in points.path_of(varied.key) or ():
+        is_there = key in own if isinstance(own, dict) else _is_place(own, key)
+        own = own[key] if is_there else None
+    values = tuple(_queue(value, own, limits=True) if value in known else value for value in varied.values)
+    return replace(varied, values=values)
+
+
+def _is_place(items: Any, key: str | int) -> bool:
+    return isinstance(items, list) and isinstance(key, int) and key < len(items)
 
 
 def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *, limits: bool = True) -> Vary:
@@ -164,10 +186,23 @@ def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *
         kinds = "qdiscs, congestion control algorithms or TCP stacks, not a mixture"
         raise InputError(f"{option}: found {shown(text)}; expected {kinds}")
     family = families.pop()
-    check_place(Vary(TRIED[family], values, False, option), content)
+    key = _media_key(content, option) if family == "realtime" else TRIED[family]
+    check_place(Vary(key, values, False, option), content)
     if family == "queue":
-        values = tuple(value if isinstance(value, dict) else _queue(value, content, limits) for value in values)
-    return Vary(TRIED[family], values, False, option)
+        network = content.get("network")
+        own = network.get("queue") if isinstance(network, dict) else None
+        values = tuple(value if isinstance(value, dict) else _queue(value, own, limits) for value in values)
+    return Vary(key, values, False, option)
+
+
+def _media_key(content: Mapping[str, Any], option: str) -> str:
+    """Return the key of the algorithm of the first media."""
+    traffic = content.get("traffic")
+    tables = enumerate(traffic) if isinstance(traffic, list) else ()
+    found = next((n for n, each in tables if isinstance(each, dict) and each.get("kind") == "media"), None)
+    if found is None:
+        raise InputError(f'{option}: found no [[traffic]] with kind = "media"; expected one for these algorithms')
+    return f"traffic[{found}].congestion"
 
 
 def _check_media(name: str, text: str, content: Mapping[str, Any], option: str) -> None:
@@ -184,34 +219,30 @@ def _check_media(name: str, text: str, content: Mapping[str, Any], option: str) 
 def check_place(varied: Vary, content: Mapping[str, Any]) -> None:
     """Raise `InputError` for a queue or an algorithm that a scenario has under another key; the line names that."""
     key, network, traffic = varied.key, content.get("network"), content.get("traffic")
-    places: dict[str, Any] = {}
+    places: list[str] = []
     if f"{key}.".startswith(f"{QUEUE}.") and isinstance(network, dict) and "queue" not in network:
-        places = {place + key.removeprefix(QUEUE): queue for place, queue in _queues(network, "network")}
+        places = [place + key.removeprefix(QUEUE) for place in _queues(network, "network")]
     elif key == KEYS["congestion"] and not content.get("flows") and isinstance(traffic, list):
-        places = {f"traffic[{number}].congestion": None for number in range(len(traffic))}
+        places = [f"traffic[{number}].congestion" for number in range(len(traffic))]
     if places:
-        first, option = next(iter(places)), "--vary" if varied.option == "--candidates" else varied.option
-        example = f"{option} '{first}={_written_values(varied, places[first])}'"
-        known = " or ".join([*places][:MAX_PLACES])
+        first, option = places[0], "--vary" if varied.option == "--candidates" else varied.option
+        example = f"{option} '{first}={_written_values(varied)}'"
+        known = " or ".join(places[:MAX_PLACES])
         raise InputError(f"{varied.option}: found no {key} in this scenario; expected {known}, such as {example}")
 
 
-def _written_values(varied: Vary, queue: Any) -> str:
-    """Return the values as the command line has them; qdiscs are tables there, with a limit that they require."""
+def _written_values(varied: Vary) -> str:
+    """Return the values as the command line has them; qdiscs by their names."""
     if varied.ordered:
         return f"{varied.values[0]}..{varied.values[-1]}"
-    some = varied.values[:2]
-    if varied.key == QUEUE:
-        own = {"network": {"queue": queue}}
-        some = tuple(value if isinstance(value, dict) else _queue(value, own, limits=True) for value in some)
-    return ",".join(inline(value) if isinstance(value, dict) else str(value) for value in some)
+    return ",".join(inline(value) if isinstance(value, dict) else str(value) for value in varied.values[:2])
 
 
-def _queues(table: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Yield the keys of the queues within a table, and the queues."""
+def _queues(table: Any, key: str) -> Iterator[str]:
+    """Yield the keys of the queues within a table."""
     for name, value in table.items() if isinstance(table, dict) else ():
         if name == "queue":
-            yield f"{key}.{name}", value
+            yield f"{key}.{name}"
         for place, one in enumerate(value) if isinstance(value, list) else [(None, value)]:
             yield from _queues(one, f"{key}.{name}" if place is None else f"{key}.{name}[{place}]")
 
@@ -225,10 +256,8 @@ def _name(value: Any, text: str, option: str) -> Any:
     return value.get("kind", value.get("discipline"))
 
 
-def _queue(name: str, content: Mapping[str, Any], limits: bool) -> dict[str, Any]:
+def _queue(name: str, found: Any, limits: bool) -> dict[str, Any]:
     """Return the table of a qdisc: the scenario's own if it is that one, else its name and a limit that it requires."""
-    network = content.get("network")
-    found = network.get("queue") if isinstance(network, dict) else None
     own: dict[str, Any] = dict(found) if isinstance(found, dict) else {}
     if own.get("discipline") != name:
         limit = algorithms.spec("queue", name).parameters.get("limit")

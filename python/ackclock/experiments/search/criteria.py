@@ -134,12 +134,22 @@ GROUPS_WITH: Mapping[str, tuple[str, Callable[[Plan], set[int]]]] = {
 }
 
 
+#: Beginning of a metric's name → what records it.
+RECORDED: Mapping[str, str] = {
+    "one_way_delay_": "delays = true in the table [record]",
+    "path_flows_": "paths = true in the table [record]",
+}
+
+
 def missing_metric(metric: str) -> InputError:
     """Return the error of a search by a metric that the runs do not have."""
     if metric in {each.name for each in fairness.METRICS}:
         return InputError(f"{metric}: found no two flows that are alike; expected some, or {metric}[*], of all flows")
+    match = OF_GROUP.fullmatch(metric)
+    name = match[1] if match else metric
+    expected = next((text for start, text in RECORDED.items() if name.startswith(start)), None)
     label = METRICS[metric].label.lower()
-    return InputError(f"{metric}: found runs without it; expected a scenario that has a {label}")
+    return InputError(f"{metric}: found runs without it; expected {expected or f'a scenario that has a {label}'}")
 
 
 def _expected(name: str, scalars: list[str]) -> str:

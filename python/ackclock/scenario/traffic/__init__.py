@@ -41,5 +41,8 @@ KINDS = Tables(
 #: Transport of `[[flows]]` → table.
 TRANSPORTS = Tables(__name__, {"tcp": "flows:Flows", "quic": "quic:QuicFlows"})
 
+#: Words that people write in `[[traffic]]`, and the table that they belong to.
+MISPLACED = dict.fromkeys(("quic", "transport"), 'a table [[flows]] with transport = "quic"; no traffic is over QUIC')
+
 ListedFlows: TypeAlias = Annotated[AnyFlows, Chosen("transport", TRANSPORTS, default="tcp")]
-Traffic: TypeAlias = Annotated[AnyTraffic, Chosen("kind", KINDS)]
+Traffic: TypeAlias = Annotated[AnyTraffic, Chosen("kind", KINDS, misplaced=MISPLACED)]
