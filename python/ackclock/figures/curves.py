@@ -284,7 +284,7 @@ def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
 def _check(view: RunView, column: str, what: str) -> None:
     rows = view.rows("flow_samples")
     if not view.cached(instants).times_s.size:
-        raise InputError("the result has no flow samples to draw")
+        raise InputError("the result has no flow samples to draw; the figures queue and cdf need none")
     if not any(values.size for values in rows.values(column)):
         raise InputError(f"the result has no {what} to draw")
 

@@ -122,6 +122,14 @@ def test_qdiscs_of_a_direction_are_tried_by_name():
     assert found.values == ({"discipline": "pfifo", "limit": "100p"}, {"discipline": "codel"})
 
 
+def test_a_fifo_that_can_take_no_limit_is_written_as_a_table():
+    content = {"network": {"queue": {"discipline": "fq_codel"}}}
+    with pytest.raises(InputError, match=r'expected a table, as \{ discipline = "pfifo", limit = "1bdp" \}'):
+        candidates.tried("pfifo,fq_codel", content)
+    (found, _) = candidates.tried('{ discipline = "pfifo", limit = "1bdp" },fq_codel', content).values
+    assert found["limit"] == "1bdp"
+
+
 def test_algorithms_of_media_are_tried_in_the_first_media():
     content = {"network": {"queue": {}}, "traffic": [{"kind": "udp"}, {"kind": "media"}]}
     assert candidates.tried("gcc,nada", content).key == "traffic[1].congestion"

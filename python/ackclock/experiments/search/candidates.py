@@ -262,6 +262,9 @@ def _queue(name: str, found: Any, limits: bool) -> dict[str, Any]:
     if own.get("discipline") != name:
         limit = algorithms.spec("queue", name).parameters.get("limit")
         own = {"discipline": name, **{key: own[key] for key in own if key == "limit" and limit and limit.required}}
+        if limits and found and limit and limit.required and "limit" not in own:
+            table = inline({"discipline": name, "limit": "1bdp"})
+            raise InputError(f"{name}: found no limit in the scenario that it can take; expected a table, as {table}")
     return own if limits else {key: value for key, value in own.items() if key != "limit"}
 
 
