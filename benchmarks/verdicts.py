@@ -6,6 +6,10 @@ Each algorithm is evaluated a number of times, with seeds that no other repetiti
 harmful", "no more harmful") *changes* if another repetition decides the opposite; it *lapses* if another one leaves it
 undecided. Both are shares of all pairs of repetitions in which the first one decided. The rule allows each verdict an
 error of 1 %, so a question whose answer is not within its interval of the margin never changes.
+
+Recorded with 20 repetitions of `--quick --section 5.1.1 --section 7.2`: for `cubic` none of 3,420 pairs (9 questions)
+changed or lapsed; for `scalable`, with `--section 5.2.1` as well, none of 16,226 pairs (57 questions) changed, and
+5.81 % lapsed.
 """
 
 from __future__ import annotations
