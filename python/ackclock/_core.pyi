@@ -1,6 +1,6 @@
 """The native part of ackclock: packet engine, models, Linux runs, capture analysis and TOML parsing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, final
 
@@ -254,22 +254,23 @@ def toml_values(text: str) -> dict[str, Any]:
 class Simulation:
     """One run of the packet engine: the same plan and seed give the same bytes."""
 
-    def __new__(cls, plan_json: str, seed: int) -> Simulation:
+    def __new__(
+        cls, plan_json: str, seed: int, stacks: Mapping[str, Sequence[str]] = ..., patience_s: float = 10.0
+    ) -> Simulation:
         """Set a run up.
 
         Args:
             plan_json: the plan, as JSON of `Plan.engine_input()`.
             seed: the run's seed, 0 … 2⁶⁴ − 1.
+            stacks: the commands that host users' stacks, by their names.
+            patience_s: a call of a stack that takes longer has failed.
 
         Raises:
-            ValueError: the engine cannot run the plan; the message gives the reason.
+            ValueError: the engine cannot run the plan; every method raises it for a stack that fails.
         """
 
     def advance(self, until_s: float) -> float:
-        """Simulate up to `until_s` seconds, or the end of the plan, without holding the interpreter.
-
-        Returns:
-            The simulated time reached, in seconds.
+        """Simulate up to `until_s` seconds, or the end of the plan, and return the time reached, in seconds.
 
         Raises:
             RuntimeError: the engine failed; the simulation cannot be used any more.
