@@ -9,8 +9,8 @@
 In order, and all pages in one scratch folder:
 
 - a TOML block after a line with "Save this as `NAME`" is written to that file;
-- in a console block each `$ ackclock …`, `$ sed …` and `$ for …` is run, and its output replaced where some was shown;
-  a line with only an ellipsis stands for what is left out after the line before it;
+- in a console block each `$ ackclock …`, `$ cc …`, `$ sed …` and `$ for …` is run, and its output replaced where some
+  was shown; a line with only an ellipsis stands for what is left out after the line before it;
 - Python blocks are run one after the other in one namespace; a text block right after one is replaced by its output;
 - a text block after `<!-- prints: COMMAND -->` is replaced by the output of the command, standard error included;
 - a sentence that states a result is followed, on its line, by `<!-- so: EXPRESSION -->`: Python that must be true of
@@ -57,6 +57,7 @@ PAGES = (
     "docs/guides/sweeps.md",
     "docs/guides/papers.md",
     "docs/guides/qlog.md",
+    "docs/guides/own-stack.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",
     "docs/guides/evaluate.md",
@@ -92,7 +93,7 @@ BUILDERS = ("make ", "cargo ")
 class Page:
     """A page whose examples run in a scratch folder, with the programs of `tools` first."""
 
-    commands: tuple[str, ...] = ("ackclock ", "sed ", "for ")
+    commands: tuple[str, ...] = ("ackclock ", "cc ", "sed ", "for ")
 
     def __init__(self, folder: Path, tools: Path = Path(sys.executable).parent) -> None:
         self._folder = folder

@@ -39,8 +39,7 @@ runpy.run_module("ackclock", run_name="__main__")
 
 HOSTS = ("alice", "router", "bob")
 
-#: Share of a link's rate in real time that a test may count on: a busy machine pauses its hosts. An upper bound needs no
-#: such room.
+#: Share of a link's rate in real time that a test may count on: a busy machine pauses its hosts.
 UNPAUSED = 0.4
 
 

@@ -1,6 +1,6 @@
 """The native part of ackclock: packet engine, models, Linux runs, capture analysis and TOML parsing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeAlias, final
 
@@ -229,8 +229,7 @@ def execute_run_spec(path: str) -> None:
 def linux_result(result: bytes) -> dict[str, dict[str, _Column]]:
     """Return the tables of a result that `execute_run_spec` has written: table name → column name → values.
 
-    Columns are named as in the dataset; missing values are NaN, and the greatest value of an unsigned integer type.
-    The codes in column `kind` of `events` are those of `EVENT_KINDS`.
+    Columns as in the dataset; missing values are NaN, and the greatest value of an unsigned integer type.
 
     Raises:
         ValueError: the bytes are not such a result.
@@ -246,11 +245,15 @@ def toml_values(text: str) -> dict[str, Any]:
 class Simulation:
     """One run of the packet engine: the same plan and seed give the same bytes."""
 
-    def __new__(cls, plan_json: str, seed: int) -> Simulation:
+    def __new__(
+        cls, plan_json: str, seed: int, stacks: Mapping[str, Sequence[str]] = ..., patience_s: float = 10.0
+    ) -> Simulation:
         """Set a run of a plan (JSON of `Plan.engine_input()`) up, with a seed from 0 to 2⁶⁴ − 1.
 
+        `stacks`: the commands that host users' stacks, by name; a call longer than `patience_s` has failed.
+
         Raises:
-            ValueError: the engine cannot run the plan; the message gives the reason.
+            ValueError: the engine cannot run the plan; every method raises it for a stack that fails.
         """
 
     def advance(self, until_s: float) -> float:

@@ -24,7 +24,7 @@ FLOORS = (
     ("capture", "scaffold", "exporters", "importers", "judge"),
     ("engines", "figures"),
     ("dataset", "scenario"),
-    ("algorithms", "metrics", "qlog"),
+    ("algorithms", "metrics", "qlog", "stacks"),
     ("partial_plan",),
     ("input", "plan"),
     ("theory",),

@@ -5,7 +5,7 @@ use ackclock_traffic::DatagramSource;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::quic::QuicPlan;
+use crate::quic::{QuicPlan, StackPlan};
 use crate::tcp::{CongestionPlan, EcnMode};
 
 /// The source of a flow over UDP.
@@ -18,6 +18,8 @@ pub enum SourcePlan {
     Quic(QuicPlan),
     /// Packets of programs, which come from outside the simulation: `ackclock shell`.
     External,
+    /// A connection of a user's stack.
+    Stack(StackPlan),
     /// Datagrams by a schedule.
     #[serde(untagged)]
     Scheduled(DatagramSource),
@@ -78,7 +80,7 @@ impl SourcePlan {
                 index,
                 reason: "real-time media has no schedule".to_owned(),
             }),
-            SourcePlan::Quic(_) => Err(Error::Datagrams {
+            SourcePlan::Quic(_) | SourcePlan::Stack(_) => Err(Error::Datagrams {
                 index,
                 reason: "QUIC has no schedule".to_owned(),
             }),
@@ -89,10 +91,20 @@ impl SourcePlan {
         }
     }
 
-    /// The connection, if the source is one of QUIC.
-    pub fn quic(&self) -> Option<&QuicPlan> {
+    /// Jitter of the start; none if it is not drawn.
+    pub fn start_jitter(&self) -> Option<Time> {
         match self {
-            SourcePlan::Quic(quic) => Some(quic),
+            SourcePlan::Quic(quic) => Some(quic.start_jitter),
+            SourcePlan::Stack(stack) => Some(stack.start_jitter),
+            SourcePlan::Media(_) | SourcePlan::Scheduled(_) | SourcePlan::External => None,
+        }
+    }
+
+    /// Bytes to transfer; none if there is no end.
+    pub fn size_bytes(&self) -> Option<u64> {
+        match self {
+            SourcePlan::Quic(quic) => quic.size_bytes,
+            SourcePlan::Stack(stack) => stack.size_bytes,
             SourcePlan::Media(_) | SourcePlan::Scheduled(_) | SourcePlan::External => None,
         }
     }
@@ -104,6 +116,7 @@ impl SourcePlan {
             SourcePlan::Media(media) => media.fault(),
             SourcePlan::Quic(quic) => quic.fault(),
             SourcePlan::External => None,
+            SourcePlan::Stack(stack) => stack.fault(),
         }
     }
 }

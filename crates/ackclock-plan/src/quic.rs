@@ -103,3 +103,44 @@ impl QuicPlan {
         faults.next()
     }
 }
+
+/// A connection between two endpoints of a user's stack, which carries data one way.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StackPlan {
+    /// Name of the stack.
+    pub stack: String,
+    /// Its congestion control algorithm; empty for the stack's own choice.
+    pub congestion: String,
+    /// Text that the stack alone interprets.
+    pub options: String,
+    /// The start moves by a uniform draw from [0, this) per seed.
+    #[serde(rename = "start_jitter_s")]
+    pub start_jitter: Time,
+    /// Bytes to transfer; `null` is endless.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub size_bytes: Option<u64>,
+    /// Initial congestion window.
+    pub initial_window_bytes: u64,
+    /// Largest UDP payload.
+    pub max_payload_bytes: u16,
+    /// Bytes that the receiver buffers.
+    pub receive_window_bytes: u64,
+    /// True if datagrams are sent with the ECN bits that the stack asks for.
+    pub ecn: bool,
+}
+
+impl StackPlan {
+    /// Return the reason why nothing can be sent, if there is one.
+    pub fn fault(&self) -> Option<String> {
+        let found = self.max_payload_bytes;
+        if !(MIN_PAYLOAD_BYTES..=MAX_PAYLOAD_BYTES).contains(&found) {
+            return Some(format!(
+                "max_payload_bytes is {found}; expected {MIN_PAYLOAD_BYTES} to {MAX_PAYLOAD_BYTES}"
+            ));
+        }
+        let texts = [("congestion", &self.congestion), ("options", &self.options)];
+        let wrong = texts.into_iter().find(|(_, text)| text.contains('\0'));
+        wrong.map(|(name, _)| format!("{name} has a zero byte; expected a text without one"))
+    }
+}

@@ -22,6 +22,31 @@ fn each_field_is_required_and_unknown_ones_are_rejected() {
 }
 
 #[test]
+fn a_connection_of_a_users_stack_has_all_of_its_fields() {
+    let mut plan = complete();
+    plan["datagrams"][0]["source"] = json!({
+        "kind": "stack", "stack": "mine", "congestion": "", "options": "", "start_jitter_s": 0.0, "size_bytes": null,
+        "initial_window_bytes": 12000, "max_payload_bytes": 1472, "receive_window_bytes": 1_250_000, "ecn": true,
+    });
+    let faults = strict::faults(&plan, |plan| read(plan).is_ok());
+    assert!(faults.is_empty(), "{faults:#?}");
+    read(&plan).expect("a plan").check().expect("a sound plan");
+    for (key, value, message) in [
+        (
+            "max_payload_bytes",
+            json!(1199),
+            "max_payload_bytes is 1199",
+        ),
+        ("options", json!("a\u{0}b"), "options has a zero byte"),
+    ] {
+        let mut wrong = plan.clone();
+        wrong["datagrams"][0]["source"][key] = value;
+        let error = read(&wrong).expect("a plan").check().expect_err("a fault");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
 fn a_complete_plan_is_accepted() {
     let plan = read(&complete()).expect("a plan");
     plan.check().expect("a sound plan");

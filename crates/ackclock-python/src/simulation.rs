@@ -2,13 +2,17 @@
 //!
 //! The interpreter is released while the engine works, so seeds run in parallel on Python threads.
 //! A panic in the engine becomes a `RuntimeError`, and the simulation rejects further calls; so it does after an
-//! exception in an algorithm that is written in Python, which is raised.
+//! exception in an algorithm that is written in Python, which is raised, and after the failure of a user's stack, which
+//! is a `ValueError`.
 
+use std::collections::BTreeMap;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ackclock_core::Time;
 use ackclock_plan::Plan;
-use ackclock_sim::Simulation as Engine;
+use ackclock_sim::{Simulation as Engine, Stack, StackFailure, Stacks};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
@@ -16,6 +20,9 @@ use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 use crate::columns::tables;
 use crate::guard::guarded;
 use crate::prototype::take_raised;
+
+/// A call to a user's stack that takes longer is taken for an endless loop.
+const PATIENCE_S: f64 = 10.0;
 
 /// The maximum number of events between two checks for signals.
 const MAX_EVENTS: u32 = 2_000_000;
@@ -36,11 +43,21 @@ pub struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Set a run up; raise `ValueError` if the plan cannot be run.
+    /// Set a run up; raise `ValueError` if the plan cannot be run. `stacks` has the commands that host users' stacks, by
+    /// their names; one that does not return from a call within `patience_s` fails.
     #[new]
-    fn new(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Simulation> {
+    #[pyo3(signature = (plan_json, seed, stacks = BTreeMap::new(), patience_s = PATIENCE_S))]
+    fn new(
+        py: Python<'_>,
+        plan_json: &str,
+        seed: u64,
+        stacks: BTreeMap<String, Vec<String>>,
+        patience_s: f64,
+    ) -> PyResult<Simulation> {
+        let patience = Duration::try_from_secs_f64(patience_s)
+            .map_err(|error| PyValueError::new_err(format!("patience_s: {error}")))?;
         let engine = py
-            .detach(|| guarded(|| engine(plan_json, seed)))
+            .detach(|| guarded(|| engine(plan_json, seed, stacks, patience)))
             .map_err(failure)?;
         let engine = engine.map_err(PyValueError::new_err)?;
         Ok(Simulation {
@@ -114,9 +131,13 @@ impl Simulation {
             let Some(engine) = slot.as_mut() else {
                 return Err("this simulation failed before and cannot go on".to_owned());
             };
-            guarded(|| call(engine)).inspect_err(|_| *slot = None)
+            guarded(|| without_stack_failure(|| call(engine))).inspect_err(|_| *slot = None)
         })
-        .map_err(failure)
+        .map_err(failure)?
+        .map_err(|failed| {
+            *self.lock() = None;
+            PyValueError::new_err(failed.to_string())
+        })
     }
 
     /// The engine, for a thread that runs it by the clock.
@@ -129,9 +150,28 @@ impl Simulation {
     }
 }
 
-fn engine(plan_json: &str, seed: u64) -> Result<Engine, String> {
+fn engine(
+    plan_json: &str,
+    seed: u64,
+    stacks: BTreeMap<String, Vec<String>>,
+    patience: Duration,
+) -> Result<Engine, String> {
     let plan: Plan = serde_json::from_str(plan_json).map_err(|error| format!("plan: {error}"))?;
-    Engine::new(&plan, seed).map_err(|error| format!("plan: {error}"))
+    let start = |(name, command): (String, Vec<String>)| {
+        let stack = Stack::start(&name, &command, patience)?;
+        Ok((name, stack))
+    };
+    let stacks: Result<Stacks, StackFailure> = stacks.into_iter().map(start).collect();
+    let stacks = stacks.map_err(|failed| failed.to_string())?;
+    Engine::with_stacks(&plan, seed, stacks).map_err(|error| format!("plan: {error}"))
+}
+
+/// Call the engine, whose endpoints unwind with the failure of a user's stack. Other panics go on.
+fn without_stack_failure<T>(call: impl FnOnce() -> T) -> Result<T, StackFailure> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| match panic.downcast() {
+        Ok(failed) => *failed,
+        Err(other) => resume_unwind(other),
+    })
 }
 
 fn failure(message: String) -> PyErr {

@@ -10,26 +10,26 @@ use noq_proto::RttEstimator;
 
 use crate::clock;
 
-/// State of a connection's transport at its sender.
+/// State of a connection's transport at its sender. What a stack does not show is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transport {
     /// Congestion window.
-    pub cwnd_bytes: u64,
+    pub cwnd_bytes: Option<u64>,
     /// Slow start threshold; none before the first reduction.
     pub ssthresh_bytes: Option<u64>,
     /// UDP payload of a full datagram.
     pub datagram_bytes: u64,
     /// Smoothed round-trip time.
-    pub srtt: Time,
+    pub srtt: Option<Time>,
     /// Bytes in flight.
-    pub in_flight_bytes: u64,
+    pub in_flight_bytes: Option<u64>,
     /// Packets declared lost, without probes of the path MTU. What they carried is sent again.
-    pub lost_packets: u64,
+    pub lost_packets: Option<u64>,
     /// Periods of recovery (RFC 9002 section 7.3.2), by losses or by marks.
-    pub recoveries: u32,
+    pub recoveries: Option<u32>,
     /// Times at which persistent congestion was declared (RFC 9002 section 7.6), QUIC's counterpart of a timeout that
     /// collapses the window.
-    pub persistent_congestions: u32,
+    pub persistent_congestions: Option<u32>,
     /// When the handshake was complete.
     pub established: Option<Time>,
     /// When the last byte was acknowledged.
@@ -45,8 +45,8 @@ impl Transport {
     }
 
     /// A number of bytes in full datagrams, the unit of windows.
-    pub fn datagrams(&self, bytes: u64) -> f64 {
-        bytes as f64 / self.datagram_bytes as f64
+    pub fn datagrams(&self, bytes: Option<u64>) -> Option<f64> {
+        bytes.map(|bytes| bytes as f64 / self.datagram_bytes as f64)
     }
 }
 
@@ -100,10 +100,10 @@ impl Observer {
     /// Fill in the counts.
     pub fn write(&self, transport: &mut Transport) {
         let observed = self.lock();
-        transport.in_flight_bytes = observed.in_flight_bytes;
-        transport.lost_packets = observed.lost_packets;
-        transport.recoveries = observed.recoveries;
-        transport.persistent_congestions = observed.persistent_congestions;
+        transport.in_flight_bytes = Some(observed.in_flight_bytes);
+        transport.lost_packets = Some(observed.lost_packets);
+        transport.recoveries = Some(observed.recoveries);
+        transport.persistent_congestions = Some(observed.persistent_congestions);
     }
 }
 

@@ -43,7 +43,23 @@ pub struct Datagram {
     pub ecn: Option<EcnCodepoint>,
 }
 
-/// One end of a connection.
+/// One end of a connection, as a network sees it.
+pub trait ConnectionEnd: Send + Sync {
+    /// Time at which [`ConnectionEnd::poll`] is to be called; [`Time::NEVER`] if there is none.
+    fn wake(&self) -> Time;
+    /// A datagram has arrived.
+    fn on_datagram(&mut self, datagram: Vec<u8>, ecn: Option<EcnCodepoint>, now: Time);
+    /// The next datagram that is due at `now`, if there is one.
+    fn poll(&mut self, now: Time) -> Option<Datagram>;
+    /// Bytes that the application has read.
+    fn read_bytes(&self) -> u64;
+    /// State of the transport; none before the first datagram.
+    fn transport(&self) -> Option<Transport>;
+    /// Take the changes of state since the last call.
+    fn take_changes(&mut self) -> Vec<(Time, Change)>;
+}
+
+/// One end of a connection of noq-proto.
 pub struct Endpoint {
     stack: noq_proto::Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
@@ -98,51 +114,6 @@ impl Endpoint {
         }
     }
 
-    /// Time at which [`Endpoint::poll`] is to be called; [`Time::NEVER`] if there is none.
-    pub fn wake(&self) -> Time {
-        self.wake
-    }
-
-    /// A datagram has arrived.
-    pub fn on_datagram(&mut self, datagram: Vec<u8>, ecn: Option<EcnCodepoint>, now: Time) {
-        let (at, mut response) = (instant(now), Vec::new());
-        let bytes = BytesMut::from(Bytes::from(datagram));
-        let event = self.stack.handle(at, self.peer, ecn, bytes, &mut response);
-        match event {
-            Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                if let Some((_, connection)) = &mut self.connection {
-                    connection.handle_event(event);
-                }
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.stack.accept(incoming, at, &mut response, None) {
-                    Ok(accepted) => self.connection = Some(accepted),
-                    Err(error) => {
-                        self.response = error.response.map(|_| std::mem::take(&mut response));
-                    }
-                }
-            }
-            Some(DatagramEvent::Response(_)) => self.response = Some(response),
-            None => {}
-        }
-        self.wake = now;
-    }
-
-    /// The next datagram that is due at `now`, if there is one.
-    pub fn poll(&mut self, now: Time) -> Option<Datagram> {
-        if let Some(bytes) = self.response.take() {
-            return Some(Datagram { bytes, ecn: None });
-        }
-        self.handle_events(now);
-        let datagram = self.transmit(now);
-        self.wake = if datagram.is_some() {
-            now
-        } else {
-            self.next_timer().max(now + TICK)
-        };
-        datagram
-    }
-
     fn transmit(&mut self, now: Time) -> Option<Datagram> {
         let (_, connection) = self.connection.as_mut()?;
         let mut bytes = Vec::with_capacity(connection.current_mtu().into());
@@ -150,39 +121,6 @@ impl Endpoint {
         bytes.truncate(transmit.size);
         let ecn = transmit.ecn.filter(|_| self.ecn);
         Some(Datagram { bytes, ecn })
-    }
-
-    /// Bytes that the application has read.
-    pub fn read_bytes(&self) -> u64 {
-        match &self.application {
-            Application::Reader(reader) => reader.read_bytes,
-            Application::Writer(_) => 0,
-        }
-    }
-
-    /// State of the transport; none before the first datagram.
-    pub fn transport(&self) -> Option<Transport> {
-        let (_, connection) = self.connection.as_ref()?;
-        let mut transport = Transport {
-            established: self.established,
-            finished: self.finished,
-            is_closed: self.is_closed,
-            datagram_bytes: u64::from(connection.current_mtu()),
-            ..Transport::default()
-        };
-        if let Some(controller) = connection.congestion_state(PathId::ZERO) {
-            let metrics = controller.metrics();
-            transport.cwnd_bytes = metrics.congestion_window;
-            transport.ssthresh_bytes = metrics.ssthresh.filter(|&bytes| bytes < u64::MAX);
-        }
-        transport.srtt = connection.rtt(PathId::ZERO).map_or(Time::NEVER, span);
-        self.observer.write(&mut transport);
-        Some(transport)
-    }
-
-    /// Take the changes of state since the last call.
-    pub fn take_changes(&mut self) -> Vec<(Time, Change)> {
-        self.observer.take_changes()
     }
 
     /// Run timers, and pass events between the connection, its endpoint and the application.
@@ -247,6 +185,80 @@ impl Endpoint {
             Application::Writer(_) | Application::Reader(_) => Time::NEVER,
         };
         timer.map_or(Time::NEVER, time).min(stop)
+    }
+}
+
+impl ConnectionEnd for Endpoint {
+    fn wake(&self) -> Time {
+        self.wake
+    }
+
+    fn on_datagram(&mut self, datagram: Vec<u8>, ecn: Option<EcnCodepoint>, now: Time) {
+        let (at, mut response) = (instant(now), Vec::new());
+        let bytes = BytesMut::from(Bytes::from(datagram));
+        let event = self.stack.handle(at, self.peer, ecn, bytes, &mut response);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.stack.accept(incoming, at, &mut response, None) {
+                    Ok(accepted) => self.connection = Some(accepted),
+                    Err(error) => {
+                        self.response = error.response.map(|_| std::mem::take(&mut response));
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(_)) => self.response = Some(response),
+            None => {}
+        }
+        self.wake = now;
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Datagram> {
+        if let Some(bytes) = self.response.take() {
+            return Some(Datagram { bytes, ecn: None });
+        }
+        self.handle_events(now);
+        let datagram = self.transmit(now);
+        self.wake = if datagram.is_some() {
+            now
+        } else {
+            self.next_timer().max(now + TICK)
+        };
+        datagram
+    }
+
+    fn read_bytes(&self) -> u64 {
+        match &self.application {
+            Application::Reader(reader) => reader.read_bytes,
+            Application::Writer(_) => 0,
+        }
+    }
+
+    fn transport(&self) -> Option<Transport> {
+        let (_, connection) = self.connection.as_ref()?;
+        let mut transport = Transport {
+            established: self.established,
+            finished: self.finished,
+            is_closed: self.is_closed,
+            datagram_bytes: u64::from(connection.current_mtu()),
+            ..Transport::default()
+        };
+        if let Some(controller) = connection.congestion_state(PathId::ZERO) {
+            let metrics = controller.metrics();
+            transport.cwnd_bytes = Some(metrics.congestion_window);
+            transport.ssthresh_bytes = metrics.ssthresh.filter(|&bytes| bytes < u64::MAX);
+        }
+        transport.srtt = connection.rtt(PathId::ZERO).map(span);
+        self.observer.write(&mut transport);
+        Some(transport)
+    }
+
+    fn take_changes(&mut self) -> Vec<(Time, Change)> {
+        self.observer.take_changes()
     }
 }
 

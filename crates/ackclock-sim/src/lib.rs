@@ -35,7 +35,8 @@ mod timing_wheel;
 mod tournament_tree;
 mod workload;
 
-pub use simulation::Simulation;
+pub use ackclock_quic::{Stack, StackFailure};
+pub use simulation::{Simulation, Stacks};
 
 /// Reason why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,9 @@ pub enum PlanError {
     /// Unknown congestion control algorithm or parameters.
     #[error(transparent)]
     Congestion(#[from] ackclock_congestion::Error),
+    /// No stack of the user has this name.
+    #[error("the packet engine was given no stack \"{0}\"")]
+    UnknownStack(String),
     /// No queue discipline has this name.
     #[error("the packet engine has no queue discipline \"{0}\"")]
     UnknownDiscipline(String),

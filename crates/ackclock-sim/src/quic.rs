@@ -1,12 +1,14 @@
-//! QUIC: the endpoints of a stack, whose datagrams are those of the network.
+//! QUIC, and users' stacks: endpoints whose datagrams are those of the network.
 //!
 //! A datagram has the size that the stack gave it and the headers of IPv4 and UDP, and its ECN bits go both ways. The
 //! client sends the data.
 
 use ackclock_core::tables::{EventKind, Tables, NONE};
 use ackclock_core::Time;
-use ackclock_plan::{DatagramPlan, QuicPlan};
-use ackclock_quic::{Change, Datagram, EcnCodepoint, Role, Transport};
+use ackclock_plan::{DatagramPlan, QuicPlan, StackPlan};
+use ackclock_quic::{
+    Change, ConnectionEnd, Datagram, EcnCodepoint, ExternalEndpoint, Role, Stack, Transport,
+};
 use ackclock_traffic::{stream, Purpose};
 use rand_core::RngCore;
 
@@ -14,33 +16,57 @@ use crate::endpoint::{Endpoint, Outgoing, Payload};
 use crate::packet::{Ecn, Flags, Packet};
 
 /// One end of a connection.
-pub struct QuicEndpoint {
-    endpoint: ackclock_quic::Endpoint,
+pub struct QuicEndpoint<E> {
+    endpoint: E,
     role: Role,
     header_bytes: u32,
     sent: u64,
 }
 
+/// The sender and the receiver of a flow.
+type Ends = (Box<dyn Endpoint>, Box<dyn Endpoint>);
+
 /// The two ends of a connection that starts at `now`; `number` is the flow's among those over UDP.
-pub fn endpoints(
+pub fn endpoints(plan: &DatagramPlan, quic: &QuicPlan, now: Time, seed: u64, number: u64) -> Ends {
+    let stop = plan.stop.unwrap_or(Time::NEVER);
+    ends(plan, seed, number, |role, seed| {
+        ackclock_quic::Endpoint::new(quic, role, now, stop, seed)
+    })
+}
+
+/// The two ends of a connection of a user's stack, as [`endpoints`].
+pub fn external_endpoints(
     plan: &DatagramPlan,
-    quic: &QuicPlan,
+    (stack, config): (&Stack, &StackPlan),
     now: Time,
     seed: u64,
     number: u64,
-) -> (QuicEndpoint, QuicEndpoint) {
-    let mut seeds = stream(seed, number, Purpose::Quic);
+) -> Ends {
     let stop = plan.stop.unwrap_or(Time::NEVER);
-    let mut end = |role| QuicEndpoint {
-        endpoint: ackclock_quic::Endpoint::new(quic, role, now, stop, seeds.next_u64()),
-        role,
-        header_bytes: plan.header_bytes,
-        sent: 0,
+    ends(plan, seed, number, |role, seed| {
+        ExternalEndpoint::new(stack, config, (role, number), now, stop, seed)
+    })
+}
+
+fn ends<E: ConnectionEnd + 'static>(
+    plan: &DatagramPlan,
+    seed: u64,
+    number: u64,
+    make: impl Fn(Role, u64) -> E,
+) -> Ends {
+    let mut seeds = stream(seed, number, Purpose::Quic);
+    let mut end = |role| {
+        Box::new(QuicEndpoint {
+            endpoint: make(role, seeds.next_u64()),
+            role,
+            header_bytes: plan.header_bytes,
+            sent: 0,
+        })
     };
     (end(Role::Client), end(Role::Server))
 }
 
-impl Endpoint for QuicEndpoint {
+impl<E: ConnectionEnd> Endpoint for QuicEndpoint<E> {
     fn wake(&self) -> Time {
         self.endpoint.wake()
     }
@@ -70,7 +96,7 @@ impl Endpoint for QuicEndpoint {
     }
 
     fn rtt(&self) -> Option<Time> {
-        self.transport().map(|transport| transport.srtt)
+        self.transport()?.srtt
     }
 
     fn transport(&self) -> Option<Transport> {

@@ -38,6 +38,7 @@ mod transfers;
 use delays::Delays;
 use lifecycle::Stage;
 use rows::Row;
+pub use stream::Stacks;
 use transfers::{Task, Transfers};
 
 /// Largest number of flows of a run: timers of receivers come after those of senders.
@@ -64,6 +65,7 @@ pub struct Simulation {
     seed: u64,
     /// Prototypes of the controllers, by flow of the plan.
     prototypes: Vec<Arc<Prototype>>,
+    stacks: Stacks,
     network: Network,
     /// Stage of the flow in each slot.
     stages: Vec<Stage>,
@@ -90,9 +92,19 @@ impl Simulation {
     /// An unknown algorithm or link, or parameters that differ from the algorithm's
     /// specification.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
+        Simulation::with_stacks(plan, seed, Stacks::new())
+    }
+
+    /// Prepare a run with users' stacks, each of which has a process of its own.
+    ///
+    /// # Errors
+    /// Those of [`Simulation::new`], and a stack that is not given.
+    pub fn with_stacks(plan: &Plan, seed: u64, stacks: Stacks) -> Result<Simulation, PlanError> {
         plan.check()?;
         let prototypes = prototypes(&plan.flows)?;
-        plan.datagrams.iter().try_for_each(stream::check)?;
+        plan.datagrams
+            .iter()
+            .try_for_each(|datagrams| stream::check(datagrams, &stacks))?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let flows = given + transfers.len();
@@ -117,6 +129,7 @@ impl Simulation {
             warmed_up: plan.warmup == Time::ZERO,
             delays: Delays::of_plan(plan),
             plan: plan.clone(),
+            stacks,
             prototypes,
             stages: Vec::new(),
             transfers,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ackclock.cli import completion, options
-from ackclock.cli.command import FILE, FOLDER, Command, FilesOrCommand
+from ackclock.cli.command import FILE, FOLDER, Argument, Command, FilesOrCommand
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,31 +59,57 @@ def queue(*, name: str) -> None:
     _check_clauses(name, contract.queue_clauses(name), QUEUE)
 
 
+@click.command(cls=Command)
+@click.argument("library", cls=Argument, metavar="FILE", type=FILE, help="The shared library, such as mine.so.")
+def stack(*, library: Path) -> None:
+    """Check in seconds that a transport stack satisfies the contract of ackclock.h.
+
+    It connects, transfers under loss, reordering and duplication, ignores foreign datagrams, rests when it is idle and
+    backs off without any reply; runs are deterministic, whatever the host's clock. The exit status is 2 if any of
+    this fails.
+
+    Examples:
+        ackclock check stack mine.so
+    """
+    from ackclock.scaffold import stack_contract
+
+    if not library.is_file():
+        raise InputError(f"{library}: found no such file; expected a shared library")
+    _report(str(library), stack_contract.clauses(library))
+
+
 def _check_clauses(name: str, clauses: Iterable[Clause], family: Family) -> None:
     from ackclock import algorithms
     from ackclock.algorithms import code
 
     if changed := code.stale(name, family.sources, family.list_file):
         click.echo(f"warning: {changed} is newer than what is built; `make setup` builds it", err=True)
+    try:
+        _report(name, clauses)
+    finally:
+        if name not in algorithms.in_python():
+            click.echo(f"its own tests: cargo test -p {family.crate} {name}", err=True)
+
+
+def _report(name: str, clauses: Iterable[Clause]) -> None:
+    """Print the clauses as they are checked. Raises `InputError` if one is violated."""
     violated = 0
     for clause in clauses:
         click.echo(f"{'violated' if clause.violations else 'ok'}: {clause.text}")
         for violation in clause.violations:
             click.echo(f"    {violation}")
         violated += bool(clause.violations)
-    if name not in algorithms.in_python():
-        click.echo(f"its own tests: cargo test -p {family.crate} {name}", err=True)
     if violated:
         raise InputError(f"{name}: found {violated} of the contract violated; expected all of it kept")
 
 
-@click.command(cls=FilesOrCommand, subcommands=[control, queue])
+@click.command(cls=FilesOrCommand, subcommands=[control, queue, stack])
 @options.paths(
     "places",
     "DIR...",
     FOLDER,
     "Results, or folders with results in them.",
-    shell_complete=completion.subcommand_or("dir", "control", "queue"),
+    shell_complete=completion.subcommand_or("dir", "control", "queue", "stack"),
 )
 @options.json_flag("Print JSON only, one line for each result.")
 def check(*, places: Sequence[Path], as_json: bool) -> None:
@@ -93,7 +119,7 @@ def check(*, places: Sequence[Path], as_json: bool) -> None:
     are checked. The exit status is 2 if any result is damaged.
 
     `ackclock check control NAME` and `ackclock check queue NAME` check an algorithm instead: its spec, its code, its
-    behaviour.
+    behaviour; `ackclock check stack FILE` checks a transport stack of your own.
 
     Examples:
         ackclock check results

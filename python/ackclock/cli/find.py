@@ -88,6 +88,7 @@ UNNAMED = "question"
 )
 @options.kernel
 @options.module
+@options.stack
 @click.option("--seed", metavar="N", type=int, default=1, help="The first seed.")
 @click.option(
     "--repeats", metavar="N", type=int, default=32, help="Maximum number of seeds for a setting; at least two decide."

@@ -1,4 +1,4 @@
-"""`ackclock new`: templates of algorithms for a checkout."""
+"""`ackclock new`: templates of algorithms for a checkout, and of a transport stack for any folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _dry_run: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 @click.group(cls=Group, no_args_is_help=True)
 def new() -> None:
-    """Add your own algorithm to a source checkout."""
+    """Add your own algorithm to a source checkout, or begin a transport stack of your own."""
 
 
 @new.command("control")
@@ -79,14 +79,43 @@ def queue(*, name: str, checkout: Path | None, dry_run: bool) -> None:
     _write(scaffold.QUEUE, scaffold.render(scaffold.QUEUE, folder, name), folder, dry_run=dry_run)
 
 
+@new.command("stack")
+@_name
+@click.option("--out", metavar="DIR", type=FOLDER, help="The folder of the files (default: NAME).")
+@_dry_run
+def stack(*, name: str, out: Path | None, dry_run: bool) -> None:
+    """Write a transport stack to start from: C file, the header of the interface, scenario.
+
+    The template works as it is: a toy transport (not QUIC) with a handshake, a window and retransmission. The C
+    compiler builds it, `ackclock check stack FILE` tests it, and `ackclock run --stack` runs it. No checkout is needed.
+
+    Examples:
+        ackclock new stack mine
+        ackclock new stack mine --out stacks --dry-run
+    """
+    from ackclock.scaffold import new as scaffold
+
+    folder = Path(name) if out is None else out
+    files = scaffold.render_stack(folder, name)
+    _write_files(files, folder, dry_run=dry_run)
+    if not dry_run:
+        library = f"{name}.so"
+        build = f"cc -std=c11 -O2 -Wall -shared -fPIC -o {library} {name}.c"
+        click.echo(f"next: cd {folder} && {build} && ackclock check stack {library}", err=True)
+
+
 def _write(family: Family, files: tuple[File, ...], checkout: Path, *, dry_run: bool) -> None:
+    _write_files(files, checkout, dry_run=dry_run)
+    if not dry_run:
+        click.echo(f"next: make setup && ackclock check {family.command} {files[0].path.stem}", err=True)
+
+
+def _write_files(files: tuple[File, ...], folder: Path, *, dry_run: bool) -> None:
     from ackclock.scaffold import new as scaffold
 
     if not dry_run:
-        scaffold.write(checkout, files)
+        scaffold.write(folder, files)
     for file in files:
         click.echo(f"{'would write' if dry_run else 'wrote'} {file.path}{' (a line)' if file.added else ''}")
         if dry_run:
             click.echo(f"\n{file.added or file.text}")
-    if not dry_run:
-        click.echo(f"next: make setup && ackclock check {family.command} {files[0].path.stem}", err=True)

@@ -82,6 +82,14 @@ module: Decorator = click.option(
     help="Your own congestion control algorithm: mine.py is one in Python for the engine packet; for the engine linux "
     "mine.c is compiled for the guest, mine.bpf.c for --kernel live.",
 )
+stack: Decorator = click.option(
+    "--stack",
+    "stacks",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Your own transport stack, a shared library with the functions of ackclock.h; scenarios name it by "
+    'stack = "NAME" (engine packet); repeatable.',
+)
 perturb: Decorator = click.option(
     "--perturb",
     is_flag=True,
@@ -152,7 +160,7 @@ parallel = _all(jobs, scheduler, cluster)
 
 
 #: Options of `run`, `sweep` and `compare` that define what is run.
-experiment = _all(engines, kernel, ssh_config, module, settings, seed, repeats)
+experiment = _all(engines, kernel, ssh_config, module, stack, settings, seed, repeats)
 
 
 def collected(command: Callable[..., None]) -> Callable[..., None]:

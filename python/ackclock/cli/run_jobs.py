@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ackclock import engines
+from ackclock import engines, stacks
 from ackclock.errors import AckclockError, InputError, Problem, ScenarioError, UnsupportedError
 from ackclock.experiments import user_control
 from ackclock.input import cli_values
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 #: Runs of one scenario in one call.
 MAX_REPEATS = 10_000
 
-#: The engine that has kernels.
+#: The engine that has kernels, and the one that has users' stacks.
 LINUX = "linux"
+PACKET = "packet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Options:
     quick: bool = False
     command: str = ""
     module: Path | None = None
+    stacks: tuple[str, ...] = ()
     perturb: bool = False
     settings: tuple[str, ...] = ()
     scheduler: str | None = None
@@ -163,7 +165,7 @@ def load_scenario(scenario: Path, options: Options) -> planning.Loaded:
 
 
 def apply_options(load: Callable[[], planning.Loaded], options: Options) -> planning.Loaded:
-    """Load a scenario with the options' settings, kernel, ssh configuration and module.
+    """Load a scenario with the options' settings, kernel, ssh configuration, module and stacks.
 
     Raises `InputError` if no engine takes them.
     """
@@ -180,8 +182,11 @@ def apply_options(load: Callable[[], planning.Loaded], options: Options) -> plan
             )
     check_ssh_config(config)
     module_option = user_control.bring(module) if module else None
+    registered = [stacks.register(given) for given in options.stacks]
+    if registered and PACKET not in engine_names(options.engine):
+        raise InputError(f"--stack: found it with --engine {options.engine}; expected --engine {PACKET}")
     checked = load().with_(settings(options.settings), "--set").on(kernel, str(config.absolute()) if config else None)
-    return replace(checked, module=module_option)
+    return replace(checked, module=module_option, stacks=registered)
 
 
 def check_ssh_config(path: Path | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ackclock import _core, algorithms
+from ackclock import _core, algorithms, stacks
 from ackclock.algorithms import code
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.dataset.tables import TABLES, Column
@@ -92,9 +92,17 @@ def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
 
 def set_up(plan: Plan, seed: int) -> _core.Simulation:
     """A run that has not begun. Raises `InputError` for a plan that cannot be run."""
+    names = {source.user_stack for source in plan.datagrams if source.user_stack}
+    with _stack_errors():  # or a plan that was not made of a scenario: there the parameters were tried
+        return _core.Simulation(plan.engine_json, seed, {name: stacks.command(name) for name in sorted(names)})
+
+
+@contextmanager
+def _stack_errors() -> Iterator[None]:
+    """Turn the failure of a user's stack, which the simulation reports in a sentence, into an `InputError`."""
     try:
-        return _core.Simulation(plan.engine_json, seed)
-    except ValueError as error:  # a plan that was not made of a scenario: there the parameters were tried
+        yield
+    except ValueError as error:
         raise InputError(str(error)) from None
 
 
@@ -125,7 +133,8 @@ def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, 
     for step in range(1, STEPS + 1):
         all_done = False
         while not all_done:
-            reached_s, all_done = simulation.advance_some(plan.duration_s * step / STEPS)
+            with _stack_errors():
+                reached_s, all_done = simulation.advance_some(plan.duration_s * step / STEPS)
             yield reached_s / plan.duration_s, not all_done or step % steps_per_taking == 0
 
 
@@ -192,7 +201,7 @@ def _protocols(plan: Plan) -> list[str]:
     found = [group.congestion.kind if group.congestion else "udp" for group in plan.groups]
     for source in plan.datagrams:
         if source.is_quic:
-            found[source.group] = source.source["congestion"]
+            found[source.group] = source.source["congestion"] or source.source["stack"]
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,9 +117,7 @@ class Case:
         return {key: value for key, value in self.loaded.source.toml().items() if key != "evaluate"}
 
     def _mapped(self, content: Mapping[str, Any]) -> Loaded:
-        made = planning.mapped(content, self.loaded.source.name)
-        own = self.loaded
-        return replace(made, kernel=own.kernel, ssh_config=own.ssh_config, module=own.module)
+        return self.loaded.configured(planning.mapped(content, self.loaded.source.name))
 
 
 def _short(value: Any) -> str:

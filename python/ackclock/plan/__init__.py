@@ -313,8 +313,13 @@ class DatagramPlan:
 
     @property
     def is_quic(self) -> bool:
-        """True for a QUIC connection."""
-        return bool(self.source["kind"] == "quic")
+        """True for a connection of a QUIC stack, the built-in one or a user's."""
+        return self.source["kind"] in ("quic", "stack")
+
+    @property
+    def user_stack(self) -> str | None:
+        """The name of the user's stack (`--stack`) that its ends are; None for others."""
+        return str(self.source["stack"]) if self.source["kind"] == "stack" else None
 
 
 #: From where packets are captured: at hosts, or at the link of a name.

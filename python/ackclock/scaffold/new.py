@@ -1,7 +1,7 @@
-"""Templates for `ackclock new`: a Rust file, a spec, a line in the list, a scenario, C for real kernels.
+"""Templates for `ackclock new`: a Rust file, a spec, a line in the list, a scenario, C for real kernels, C for a stack.
 
 Each template works as it is, so that every change can be tried at once: the congestion control algorithm is Reno with
-another decrease, the queue discipline a FIFO with a marking threshold.
+another decrease, the queue discipline a FIFO with a marking threshold, the transport stack a toy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ackclock import algorithms
+from ackclock import algorithms, stacks
 from ackclock.dataset import folders
 from ackclock.errors import InputError
 from ackclock.input.fields import shown
@@ -137,6 +137,25 @@ def render_prototype(checkout: Path, path: Path) -> tuple[File, ...]:
         "control.toml": from_python.spec_text(spec, path.name),
     }
     return render(CONTROL, checkout, name, texts)
+
+
+def render_stack(folder: Path, name: str) -> tuple[File, ...]:
+    """Return the files of a new transport stack, by their paths in a folder; nothing is written yet.
+
+    Raises `InputError` for an invalid name, and for files that exist.
+    """
+    if not stacks.NAME.fullmatch(name) or name == stacks.BUILT_IN:
+        expected = f"up to 31 of a–z, 0–9, _ and -, a letter first, such as mine, and not {stacks.BUILT_IN}"
+        raise InputError(f"NAME: found {shown(name)}; expected {expected}")
+    values = {"name": name, "title": name.replace("_", " ").title()}
+    texts = {
+        f"{name}.c": _filled("stack.c", values),
+        stacks.HEADER.name: stacks.HEADER.read_text(encoding="utf-8"),
+        f"{name}.toml": _filled("stack-scenario.toml", values),
+    }
+    if taken := [path for path in texts if (folder / path).exists()]:
+        raise InputError(f"{readable(folder / taken[0])}: found this file; expected a folder without it")
+    return tuple(File(Path(path), text) for path, text in texts.items())
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

@@ -19,7 +19,6 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,7 @@ def _listens() -> bool:
     return False
 
 
-def run(command: Sequence[str], variables: dict[str, str], *, quiet: bool) -> int:
+def run(command: list[str], variables: dict[str, str], *, quiet: bool) -> int:
     """Start the command, without rights over the namespace but those of its user; return its process."""
     child = os.fork()
     if child:
@@ -99,7 +98,7 @@ def run(command: Sequence[str], variables: dict[str, str], *, quiet: bool) -> in
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
     if os.getuid() != 0:
-        command = ("setpriv", "--ambient-caps=-all", "--inh-caps=-all", "--", *command)
+        command = ["setpriv", "--ambient-caps=-all", "--inh-caps=-all", "--", *command]
     try:
         os.execvpe(command[0], command, {**os.environ, **variables})
     except OSError as error:

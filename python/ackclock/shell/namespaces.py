@@ -70,16 +70,19 @@ class End:
             words = [*UNSHARE, sys.executable, "-I", "-S", str(script), str(theirs.fileno()), told]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
         self._socket = ours
-        self.device: int | None = None
         ours.settimeout(PATIENCE_S)
         try:
-            said, devices, _, _ = socket.recv_fds(ours, 4096, 1)
+            said, self._devices, _, _ = socket.recv_fds(ours, 4096, 1)
         except OSError as error:
-            said, devices = str(error).encode(), []
-        if not devices:
+            said, self._devices = str(error).encode(), []
+        if not self._devices:
             self.kill()
             raise InputError(f"shell: no network: found {said.decode() or 'an end that died'}; expected a TUN device")
-        self.device = devices[0]
+
+    @property
+    def device(self) -> int:
+        """The file descriptor of its TUN device."""
+        return self._devices[0]
 
     def start(self) -> None:
         """Start the command."""
@@ -102,6 +105,5 @@ class End:
         self._process.kill()
         self._process.wait()
         self._socket.close()
-        if self.device is not None:
-            os.close(self.device)
-            self.device = None
+        while self._devices:
+            os.close(self._devices.pop())

@@ -70,7 +70,7 @@ impl Simulation {
         let numbers = self.plan.flows.len() as u64..;
         let datagrams = self.plan.datagrams.iter().zip(numbers);
         let datagrams = datagrams.map(|(flow, number)| {
-            let jitter = flow.source.quic().map(|quic| quic.start_jitter);
+            let jitter = flow.source.start_jitter();
             let draw = start_draw(self.seed, number);
             jitter.map_or(flow.start, |jitter| flow.start + jitter.scaled(draw))
         });

@@ -124,11 +124,15 @@ impl Row {
         Row {
             established: transport.established.unwrap_or(Time::NEVER),
             end: transport.finished.unwrap_or(Time::NEVER),
-            retransmissions: all.lost_packets,
-            measured_retransmissions: all.lost_packets - before.lost_packets,
-            timeouts: all.persistent_congestions,
-            measured_timeouts: all.persistent_congestions - before.persistent_congestions,
-            recoveries: transport.recoveries,
+            retransmissions: all.lost_packets.unwrap_or(u64::MAX),
+            measured_retransmissions: all
+                .lost_packets
+                .map_or(u64::MAX, |lost| lost - before.lost_packets.unwrap_or(0)),
+            timeouts: all.persistent_congestions.unwrap_or(ABSENT),
+            measured_timeouts: all.persistent_congestions.map_or(ABSENT, |timeouts| {
+                timeouts - before.persistent_congestions.unwrap_or(0)
+            }),
+            recoveries: transport.recoveries.unwrap_or(ABSENT),
             ..row
         }
     }

@@ -62,12 +62,16 @@ impl Simulation {
                 }
                 Stage::Stream(stream) => match stream.transport() {
                     Some(transport) if transport.is_active() => (
-                        transport.datagrams(transport.cwnd_bytes),
                         transport
-                            .ssthresh_bytes
-                            .map_or(f64::NAN, |bytes| transport.datagrams(bytes)),
-                        Some(transport.srtt),
-                        transport.datagrams(transport.in_flight_bytes).ceil() as u32,
+                            .datagrams(transport.cwnd_bytes)
+                            .unwrap_or(f64::NAN),
+                        transport
+                            .datagrams(transport.ssthresh_bytes)
+                            .unwrap_or(f64::NAN),
+                        transport.srtt,
+                        transport
+                            .datagrams(transport.in_flight_bytes)
+                            .map_or(NONE, |packets| packets.ceil() as u32),
                         stream.delivered_bytes(),
                     ),
                     Some(_) => continue,
@@ -224,8 +228,7 @@ impl Simulation {
             (plan.group, plan.ends, plan.size_bytes)
         } else {
             let plan = &self.plan.datagrams[slot - self.plan.flows.len()];
-            let size_bytes = plan.source.quic().and_then(|quic| quic.size_bytes);
-            (plan.group, plan.ends, size_bytes)
+            (plan.group, plan.ends, plan.source.size_bytes())
         };
         let flow = slot as u32;
         Description {

@@ -1,10 +1,12 @@
 //! A flow over UDP: its two endpoints, and the counts of their packets.
 
+use std::collections::BTreeMap;
+
 use ackclock_congestion::Variables;
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
-use ackclock_plan::{DatagramPlan, SourcePlan};
-use ackclock_quic::Transport;
+use ackclock_plan::{DatagramPlan, SourcePlan, StackPlan};
+use ackclock_quic::{Stack, Transport};
 
 use crate::datagram::{Sink, Source};
 use crate::endpoint::{Endpoint, Outgoing, Payload};
@@ -55,10 +57,10 @@ pub struct Snapshot {
     pub delivered_bytes: u64,
     /// Datagrams sent.
     pub sent_packets: u64,
-    /// Packets declared lost, by a transport with a window.
-    pub lost_packets: u64,
-    /// Declarations of persistent congestion, by a transport with a window.
-    pub persistent_congestions: u32,
+    /// Packets declared lost, by a transport that shows them.
+    pub lost_packets: Option<u64>,
+    /// Declarations of persistent congestion, by a transport that shows them.
+    pub persistent_congestions: Option<u32>,
 }
 
 impl Stream {
@@ -66,15 +68,16 @@ impl Stream {
     /// its number among the flows over UDP.
     ///
     /// # Errors
-    /// An unknown congestion control algorithm, or parameters that are not those of its spec.
+    /// An unknown congestion control algorithm or stack, or parameters that are not those of a spec.
     pub fn new(
         (flow, number): (u32, u64),
         plan: &DatagramPlan,
         (entrance, lead): (Hop, Time),
         now: Time,
         seed: u64,
+        stacks: &Stacks,
     ) -> Result<Stream, PlanError> {
-        let (sender, receiver) = endpoints(plan, now, seed, number)?;
+        let (sender, receiver) = endpoints(plan, now, seed, number, stacks)?;
         Ok(Stream {
             flow,
             sender,
@@ -229,8 +232,17 @@ impl Stream {
 /// The sender and the receiver of a flow.
 type Ends = (Box<dyn Endpoint>, Box<dyn Endpoint>);
 
+/// Users' stacks by their names.
+pub type Stacks = BTreeMap<String, Stack>;
+
 /// The two ends of a flow that starts at `now`; `number` is the flow's among those over UDP.
-fn endpoints(plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Result<Ends, PlanError> {
+fn endpoints(
+    plan: &DatagramPlan,
+    now: Time,
+    seed: u64,
+    number: u64,
+    stacks: &Stacks,
+) -> Result<Ends, PlanError> {
     Ok(match &plan.source {
         SourcePlan::Scheduled(source) => (
             Box::new(Source::new(plan, source, now, seed, number)),
@@ -240,9 +252,10 @@ fn endpoints(plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Result<E
             Box::new(MediaSender::new(plan, media, now, seed, number)?),
             Box::new(MediaReceiver::new(media)),
         ),
-        SourcePlan::Quic(connection) => {
-            let (sender, receiver) = quic::endpoints(plan, connection, now, seed, number);
-            (Box::new(sender), Box::new(receiver))
+        SourcePlan::Quic(connection) => quic::endpoints(plan, connection, now, seed, number),
+        SourcePlan::Stack(config) => {
+            let stack = stack(config, stacks)?;
+            quic::external_endpoints(plan, (stack, config), now, seed, number)
         }
         SourcePlan::External => (
             Box::new(Gateway::new(FlowEnd::Sender)),
@@ -251,7 +264,17 @@ fn endpoints(plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Result<E
     })
 }
 
-/// Check that the endpoints of a plan can be made.
-pub fn check(plan: &DatagramPlan) -> Result<(), PlanError> {
-    endpoints(plan, Time::ZERO, 0, 0).map(|_| ())
+fn stack<'a>(config: &StackPlan, stacks: &'a Stacks) -> Result<&'a Stack, PlanError> {
+    let name = &config.stack;
+    stacks
+        .get(name)
+        .ok_or_else(|| PlanError::UnknownStack(name.clone()))
+}
+
+/// Check that the endpoints of a plan can be made; no call is made to a user's stack.
+pub fn check(plan: &DatagramPlan, stacks: &Stacks) -> Result<(), PlanError> {
+    if let SourcePlan::Stack(config) = &plan.source {
+        return stack(config, stacks).map(|_| ());
+    }
+    endpoints(plan, Time::ZERO, 0, 0, stacks).map(|_| ())
 }

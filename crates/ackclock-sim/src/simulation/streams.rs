@@ -17,7 +17,7 @@ impl Simulation {
         let flow = slot as u32;
         let opened = self.network.open_route(slot, flow, plan.ends);
         let numbers = (flow, number as u64);
-        if let Ok(stream) = Stream::new(numbers, plan, opened, self.now, self.seed) {
+        if let Ok(stream) = Stream::new(numbers, plan, opened, self.now, self.seed, &self.stacks) {
             self.timers.set(sender_timer(slot), stream.sender_due());
             self.stages[slot] = Stage::Stream(Box::new(stream));
         }

@@ -139,9 +139,11 @@ class Question:
 
     @property
     def _given(self) -> dict[str, Any]:
-        """The kernel and the module that were given beside the scenario, if they were."""
+        """The kernel, the module and the stacks that were given beside the scenario, if they were."""
         module = self.loaded.module and {key: self.loaded.module[key] for key in ("name", "sha256")}
-        return {key: value for key, value in (("kernel", self.loaded.kernel), ("module", module)) if value}
+        stacks = [{key: stack[key] for key in ("name", "sha256")} for stack in self.loaded.stacks]
+        given = {"kernel": self.loaded.kernel, "module": module, "stacks": stacks}
+        return {key: value for key, value in given.items() if value}
 
     @property
     def name(self) -> str:

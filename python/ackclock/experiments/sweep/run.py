@@ -270,6 +270,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
         shard=None if shard is None else designs.parse_shard(shard),
         design=None if design == designs.FULL else design,
         module=scenario.module,
+        stacks=scenario.stacks,
     )
     place = None if out is None else Path(out)
     twin = None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ackclock import _core, algorithms, engines
+from ackclock import _core, algorithms, engines, stacks
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import phase_effects
@@ -60,6 +60,7 @@ class SweepSpec:
     shard: Shard | None = None
     design: str | None = None
     module: Mapping[str, str] | None = None
+    stacks: Sequence[Mapping[str, str]] = ()
     perturbed: bool = False
 
     @property
@@ -86,6 +87,7 @@ class SweepSpec:
             "shard": None if self.shard is None else str(self.shard),
             "design": self.design,
             "module": None if self.module is None else {key: self.module[key] for key in ("name", "sha256")},
+            "stacks": [{key: stack[key] for key in ("name", "sha256")} for stack in self.stacks] or None,
             "twin": self.perturbed or None,
         }
 
@@ -95,8 +97,10 @@ class SweepSpec:
             from ackclock.experiments import user_control
 
             user_control.restore(self.module)
+        for stack in self.stacks:
+            stacks.restore(stack)
         loaded = planning.loads(self.text, self.name).only(self.where).on(self.kernel, self.ssh_config)
-        return replace(loaded, module=self.module)
+        return replace(loaded, module=self.module, stacks=self.stacks)
 
 
 def perturbed(order: SweepSpec) -> SweepSpec:

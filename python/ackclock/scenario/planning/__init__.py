@@ -69,7 +69,8 @@ class Loaded:
     """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
 
     `kernel` replaces the scenario's `[linux] kernel` in every plan; `ssh_config` is the file by which ssh
-    reaches the hosts of a testbed, instead of the user's own; `module` is the user's congestion control.
+    reaches the hosts of a testbed, instead of the user's own; `module` is the user's congestion control, and `stacks`
+    are the user's transport stacks.
     """
 
     scenario: Scenario | None
@@ -78,6 +79,7 @@ class Loaded:
     kernel: str | None = None
     ssh_config: str | None = None
     module: Mapping[str, str] | None = None
+    stacks: Sequence[Mapping[str, str]] = ()
 
     def __repr__(self) -> str:
         what = repr_format.counted(self.count, "point") if self.sweep else "one scenario, no sweep"
@@ -117,17 +119,19 @@ class Loaded:
         if not values:
             return self
         made = loaded(rewritten(self.source, {str(key): value for key, value in values.items()}, option))
-        return self._configured(made)
+        return self.configured(made)
 
     def varied(self, key: str, values: Sequence[Any], option: str = "varied") -> Loaded:
         """The same with a sweep of one key over values, written as in a file; `option` is what messages call them.
 
         Raises `InputError` if there is a sweep, `ScenarioError` for a key or values that no sweep can have.
         """
-        return self._configured(loaded(swept(self.source, key, values, option)))
+        return self.configured(loaded(swept(self.source, key, values, option)))
 
-    def _configured(self, made: Loaded) -> Loaded:
-        return replace(made, kernel=self.kernel, ssh_config=self.ssh_config, module=self.module)
+    def configured(self, made: Loaded) -> Loaded:
+        """Another scenario with what was given beside this one: kernel, ssh configuration, module and stacks."""
+        given = {"kernel": self.kernel, "ssh_config": self.ssh_config, "module": self.module, "stacks": self.stacks}
+        return replace(made, **given)  # type: ignore[arg-type]
 
     @checked(chosen=arguments.TEXTS_BY_KEY)
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:
@@ -201,6 +205,8 @@ class Loaded:
         if self.module is not None:
             engine = "packet" if self.module["file"].endswith(".py") else "linux"
             options[engine] = {**options.get(engine, {}), "module": dict(self.module)}
+        if self.stacks:
+            options["packet"] = {**options.get("packet", {}), "stacks": [dict(stack) for stack in self.stacks]}
         if self.ssh_config is not None and TESTBED in options:
             options[TESTBED] = {**options[TESTBED], "ssh_config": self.ssh_config}
         return plan if options == plan.options else replace(plan, options=options)

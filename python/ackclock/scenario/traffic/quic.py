@@ -1,15 +1,16 @@
-"""QUIC: `[[flows]]` whose ends are those of a real stack."""
+"""QUIC: `[[flows]]` whose ends are those of a real stack, the built-in one or a user's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import InitErrorDetails
 
+from ackclock import stacks
 from ackclock.input import units
-from ackclock.input.fields import Loc, Quantity, Spread, Spreadable, fault, fault_at, shown
+from ackclock.input.fields import Loc, Quantity, Spread, Spreadable, fault, fault_at, faults, shown
 from ackclock.plan import UDP_HEADER_BYTES
 from ackclock.scenario.topology.endpoints import DRAWN
 from ackclock.scenario.traffic.flows import Sending, Start, StartOfFlows
@@ -17,14 +18,34 @@ from ackclock.scenario.traffic.flows import Sending, Start, StartOfFlows
 #: The stack keeps as many times a stream's receive window until it is acknowledged, by default.
 SEND_WINDOWS = 8
 
+#: Characters of a text for a user's stack.
+MAX_TEXT = 200
+
 _TRANSFER = Quantity(units.bytes_of, "1B", "1000TB")
 
 
-def _seeded(name: object) -> object:
-    """Reject an algorithm of the stack whose random numbers come from the operating system."""
-    if name in ("bbr", "bbr3"):
-        raise fault(shown(name), '"cubic" or "reno": noq 1.4 takes no seed for the probe times of its BBR')
+#: Algorithms of the built-in stack; the first is its default.
+_ALGORITHMS = ("cubic", "reno")
+
+#: Keys that only the built-in stack has, and the key that it lacks.
+_BUILT_IN_KEYS = ("streams", "mtu_discovery", "ack_eliciting_threshold", "certificate_chain")
+
+
+def _available(name: str) -> str:
+    """Reject a stack that is neither built in nor named on the command line."""
+    if name not in stacks.names():
+        known = ", ".join(map(shown, stacks.names()))
+        raise fault(shown(name), f"{known}, or a library of your own: --stack {name}=FILE")
     return name
+
+
+def _short_text(text: str) -> str:
+    if len(text) > MAX_TEXT or not text.isprintable():
+        raise fault(shown(text), f"up to {MAX_TEXT} printable characters")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_short_text)]
 
 
 class QuicFlows(Sending):
@@ -39,10 +60,15 @@ class QuicFlows(Sending):
     }
 
     transport: Literal["quic"] = Field(description='"quic"')
-    stack: Literal["noq"] = Field("noq", description='QUIC stack of both ends: "noq" (noq-proto 1.4)')
-    congestion: Annotated[Literal["cubic", "reno"], BeforeValidator(_seeded)] = Field(
-        "cubic", description='congestion control algorithm of the stack: "cubic" or "reno"'
+    stack: Annotated[str, AfterValidator(_available)] = Field(
+        "noq", description='QUIC stack of both ends: "noq" (noq-proto 1.4), or the NAME of `--stack NAME=FILE`'
     )
+    congestion: _Text | None = Field(
+        None,
+        description='congestion control algorithm of the stack: "cubic" or "reno" of noq, any name of your own stack; '
+        'absent: "cubic" of noq, or your own stack\'s choice',
+    )
+    options: _Text | None = Field(None, description="text that your own stack interprets; noq has none")
     streams: Annotated[int, Field(ge=1, le=100)] = Field(1, description="streams that share each connection")
     start: StartOfFlows = Field(default_factory=Start, description="when the connections open")
     size: Annotated[Spread, Spreadable(_TRANSFER)] | None = Field(
@@ -66,6 +92,30 @@ class QuicFlows(Sending):
         "2500B", validate_default=True, description="bytes of the server's certificates in the handshake"
     )
 
+    @model_validator(mode="after")
+    def _fits_stack(self) -> QuicFlows:
+        if problems := list(self._problems()):
+            raise faults(problems)
+        return self
+
+    def _problems(self) -> Iterator[InitErrorDetails]:
+        if not self.is_built_in:
+            for key in sorted(self.model_fields_set.intersection(_BUILT_IN_KEYS)):
+                expected = f"no {key}: it is one of noq, and stack = {shown(self.stack)} has `options`"
+                yield fault_at((key,), getattr(self, key), expected)
+            return
+        if self.options is not None:
+            yield fault_at(("options",), self.options, "no options: noq has none, stacks of --stack have")
+        if self.congestion not in (None, *_ALGORITHMS):
+            # The probe times of its BBR come from the operating system.
+            why = ": noq 1.4 takes no seed for the probe times of its BBR" if self.congestion in ("bbr", "bbr3") else ""
+            yield fault_at(("congestion",), self.congestion, f'"cubic" or "reno"{why}')
+
+    @property
+    def is_built_in(self) -> bool:
+        """True for the stack that is compiled in."""
+        return self.stack == stacks.BUILT_IN
+
     def between_hosts(
         self, sources: Sequence[int], destinations: Sequence[int], place: Loc
     ) -> Iterator[InitErrorDetails]:
@@ -86,7 +136,8 @@ class QuicFlows(Sending):
     @property
     def protocol(self) -> str:
         """The default name of the group."""
-        return f"{self.stack} {self.congestion}"
+        algorithm = self.congestion or (_ALGORITHMS[0] if self.is_built_in else "")
+        return f"{self.stack} {algorithm}".rstrip()
 
     @property
     def payload_bytes(self) -> int:
@@ -95,18 +146,29 @@ class QuicFlows(Sending):
 
     def source(self, size_bytes: float | None) -> Mapping[str, Any]:
         """The connection, as a plan has it."""
-        return {
-            "kind": "quic",
+        common = {
             "stack": self.stack,
-            "congestion": self.congestion,
             "start_jitter_s": self.start.jitter,
             "size_bytes": None if size_bytes is None else int(size_bytes),
-            "streams": self.streams,
             "initial_window_bytes": int(self.initial_window),
+            "receive_window_bytes": int(self.receive_window),
+            "ecn": self.ecn,
+        }
+        if not self.is_built_in:
+            return {
+                "kind": "stack",
+                **common,
+                "congestion": self.congestion or "",
+                "options": self.options or "",
+                "max_payload_bytes": self.payload_bytes,
+            }
+        return {
+            "kind": "quic",
+            **common,
+            "congestion": self.congestion or _ALGORITHMS[0],
+            "streams": self.streams,
             "discovery_limit_bytes": self.payload_bytes if self.mtu_discovery else None,
             "ack_eliciting_threshold": self.ack_eliciting_threshold,
-            "receive_window_bytes": int(self.receive_window),
             "send_window_bytes": SEND_WINDOWS * int(self.receive_window),
-            "ecn": self.ecn,
             "certificate_chain_bytes": int(self.certificate_chain),
         }
