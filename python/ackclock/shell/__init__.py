@@ -78,7 +78,12 @@ def planned(loaded: Loaded, seeds: Sequence[int] | None = None) -> Plan:
     )
     record = replace(plan.record, pcap=False)
     return replace(
-        plan, duration_s=ENDLESS_S, warmup_s=0.0, seeds=tuple(seeds or plan.seeds)[:1], datagrams=datagrams, record=record
+        plan,
+        duration_s=ENDLESS_S,
+        warmup_s=0.0,
+        seeds=tuple(seeds or plan.seeds)[:1],
+        datagrams=datagrams,
+        record=record,
     )
 
 
