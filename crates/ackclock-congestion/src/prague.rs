@@ -27,7 +27,7 @@
 //! bursts of at most 250 µs (section 2.5).
 //!
 //! With `classic_ecn_fallback`, behind a queue that looks like one of a classic ECN AQM α is at least 0.625 (section 3,
-//! [`classic_ecn`]).
+//! `classic_ecn`).
 //!
 //! Our reading: α stays 1 until the first mark, so that the first reaction halves; the window is at least two segments
 //! after a reduction. Deviations: a reduction at a loss takes effect at once, without proportional rate reduction;
