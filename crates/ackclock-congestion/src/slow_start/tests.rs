@@ -58,7 +58,7 @@ fn loss_based() -> Vec<(&'static str, Value)> {
         ),
         (
             "prague",
-            json!({ "rtt_ref_s": 0.025, "rtt_ref_after": 500 }),
+            json!({ "rtt_ref_s": 0.025, "rtt_ref_after": 500, "classic_ecn_fallback": true }),
         ),
         (
             "compound",
