@@ -253,7 +253,7 @@ class Simulation:
         `stacks`: the commands that host users' stacks, by name; a call longer than `patience_s` has failed.
 
         Raises:
-            ValueError: the engine cannot run the plan; every method raises it for a stack that fails.
+            ValueError: the engine cannot run the plan. (Every method raises `ConnectionError` for a stack that fails.)
         """
 
     def advance(self, until_s: float) -> float:

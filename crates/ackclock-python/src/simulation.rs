@@ -3,7 +3,7 @@
 //! The interpreter is released while the engine works, so seeds run in parallel on Python threads.
 //! A panic in the engine becomes a `RuntimeError`, and the simulation rejects further calls; so it does after an
 //! exception in an algorithm that is written in Python, which is raised, and after the failure of a user's stack, which
-//! is a `ValueError`.
+//! is a `ConnectionError`.
 
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use ackclock_core::Time;
 use ackclock_plan::Plan;
 use ackclock_sim::{Simulation as Engine, Stack, StackFailure, Stacks};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyConnectionError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 
@@ -136,7 +136,7 @@ impl Simulation {
         .map_err(failure)?
         .map_err(|failed| {
             *self.lock() = None;
-            PyValueError::new_err(failed.to_string())
+            PyConnectionError::new_err(failed.to_string())
         })
     }
 

@@ -93,8 +93,11 @@ def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
 def set_up(plan: Plan, seed: int) -> _core.Simulation:
     """A run that has not begun. Raises `InputError` for a plan that cannot be run."""
     names = {source.user_stack for source in plan.datagrams if source.user_stack}
-    with _stack_errors():  # or a plan that was not made of a scenario: there the parameters were tried
-        return _core.Simulation(plan.engine_json, seed, {name: stacks.command(name) for name in sorted(names)})
+    try:
+        with _stack_errors():
+            return _core.Simulation(plan.engine_json, seed, {name: stacks.command(name) for name in sorted(names)})
+    except ValueError as error:  # a plan that was not made of a scenario: there the parameters were tried
+        raise InputError(str(error)) from None
 
 
 @contextmanager
@@ -102,7 +105,7 @@ def _stack_errors() -> Iterator[None]:
     """Turn the failure of a user's stack, which the simulation reports in a sentence, into an `InputError`."""
     try:
         yield
-    except ValueError as error:
+    except ConnectionError as error:
         raise InputError(str(error)) from None
 
 
