@@ -149,16 +149,3 @@ def test_an_unknown_candidate_has_a_suggestion_and_the_list():
     assert str(error.value) == (
         '--candidates: found "fq"; expected "fq_codel", or another name that `ackclock show` lists'
     )
-
-
-@pytest.mark.parametrize(
-    ("traffic", "expected"),
-    [
-        ([{"kind": "udp"}, {"kind": "media"}], "--vary 'traffic[1].congestion=gcc,nada'"),
-        ([], 'a scenario with traffic of kind "media"'),
-    ],
-)
-def test_algorithms_of_media_are_varied_by_their_key(traffic, expected):
-    with pytest.raises(InputError) as error:
-        tried("gcc,nada", {"traffic": traffic})
-    assert str(error.value) == f'--candidates: found "gcc", which is for real-time media; expected {expected}'

@@ -176,7 +176,6 @@ def tried(text: str, content: Mapping[str, Any], option: str = "--candidates", *
     names = [str(_name(value, text, option)) for value in values]
     known: dict[str, Family] = {name: family for family in TRIED for name in algorithms.names(family)}
     if unknown := next((name for name in names if name not in known), None):
-        _check_media(unknown, text, content, option)
         near = closest(unknown, list(known))
         kinds = "a qdisc, congestion control algorithm or TCP stack, as `ackclock show` lists them"
         nearest = f"{shown(near)}, or another name that `ackclock show` lists" if near else kinds
@@ -203,17 +202,6 @@ def _media_key(content: Mapping[str, Any], option: str) -> str:
     if found is None:
         raise InputError(f'{option}: found no [[traffic]] with kind = "media"; expected one for these algorithms')
     return f"traffic[{found}].congestion"
-
-
-def _check_media(name: str, text: str, content: Mapping[str, Any], option: str) -> None:
-    """Raise `InputError` for an algorithm of real-time media, with the key under which the scenario has one."""
-    if name not in algorithms.names("realtime"):
-        return
-    traffic = content.get("traffic")
-    kinds = [each.get("kind") for each in traffic if isinstance(each, dict)] if isinstance(traffic, list) else []
-    place = f"traffic[{kinds.index('media')}].congestion" if "media" in kinds else None
-    expected = f"--vary '{place}={text}'" if place else 'a scenario with traffic of kind "media"'
-    raise InputError(f"{option}: found {shown(name)}, which is for real-time media; expected {expected}")
 
 
 def check_place(varied: Vary, content: Mapping[str, Any]) -> None:
