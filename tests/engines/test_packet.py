@@ -98,7 +98,7 @@ def test_the_rows_of_a_hundred_thousand_transfers():
     plan = ac.loads(text).plan()
     simulation = _core.Simulation(json.dumps(plan.engine_input()), 1)
     simulation.advance(plan.duration_s)
-    spool = Spool(names=packet._names())
+    spool = Spool(names=packet.table_names())
     packet._take(simulation, spool, plan, ())
     packet._finish(simulation, spool, plan, ())
     flows = spool.dataset(manifest(plan, "packet", 1, "")).flows
