@@ -60,7 +60,21 @@ def test_each_synonym_leads_to_a_name():
     """A name that was renamed would make its synonyms useless."""
     specs = [name for family in algorithms.FAMILIES for name in algorithms.names(family)]
     keys = re.findall(r'"(\w+)": ?[{\[]', json_schema.text())
-    names = {*METRICS, *specs, *keys, *ENGINES, *COMMANDS, *plots.KINDS, "buffer"}  # the last in texts of the gallery
+    values = [
+        value
+        for listed in re.findall(r'"(?:const|enum)": ?(\[[^]]*\]|"[^"]*")', json_schema.text())
+        for value in re.findall(r'"([\w-]+)"', listed)
+    ]
+    names = {
+        *METRICS,
+        *specs,
+        *keys,
+        *values,
+        *ENGINES,
+        *COMMANDS,
+        *plots.KINDS,
+        "buffer",
+    }  # that in the gallery's texts
     assert {name for meant in SYNONYMS.values() for name in meant} - names == set()
 
 
