@@ -55,13 +55,16 @@ def watch_aborts(message: str) -> None:
         return
     import ctypes
 
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # a signal waits until the parent passes it on
     child = os.fork()
     if child == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
     for each in SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
             signal.signal(each, lambda number, _: os.kill(child, number))
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status == -signal.SIGABRT:
         os.write(2, f"{message}\n".encode())
