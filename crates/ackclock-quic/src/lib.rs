@@ -14,7 +14,7 @@
 //! - [`crypto`]: a TLS 1.3 handshake by size alone, and packet protection of the right length.
 //! - [`Endpoint`]: one end of one connection.
 //! - [`Transport`]: what its congestion controller shows.
-//! - [`ExternalEndpoint`]: one end of a connection of a user's stack, in a process of its own.
+//! - [`UserStackEndpoint`]: one end of a connection of a user's stack, in a process of its own.
 //!
 //! Deviations from a deployed endpoint: nothing is encrypted, and an endpoint costs no processing time. An application
 //! writes as much as the stack takes, and reads at once.
@@ -25,13 +25,13 @@ mod config;
 mod controller;
 pub mod crypto;
 mod endpoint;
-mod external;
 mod seeds;
+mod user_stack;
 
 #[cfg(test)]
 mod tests;
 
 pub use controller::{Change, Transport};
 pub use endpoint::{ConnectionEnd, Datagram, Endpoint, Role};
-pub use external::{ExternalEndpoint, Stack, StackFailure};
 pub use noq_proto::EcnCodepoint;
+pub use user_stack::{Stack, StackFailure, UserStackEndpoint};

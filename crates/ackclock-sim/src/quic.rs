@@ -7,7 +7,7 @@ use ackclock_core::tables::{EventKind, Tables, NONE};
 use ackclock_core::Time;
 use ackclock_plan::{DatagramPlan, QuicPlan, StackPlan};
 use ackclock_quic::{
-    Change, ConnectionEnd, Datagram, EcnCodepoint, ExternalEndpoint, Role, Stack, Transport,
+    Change, ConnectionEnd, Datagram, EcnCodepoint, Role, Stack, Transport, UserStackEndpoint,
 };
 use ackclock_traffic::{stream, Purpose};
 use rand_core::RngCore;
@@ -44,7 +44,7 @@ pub fn external_endpoints(
 ) -> Ends {
     let stop = plan.stop.unwrap_or(Time::NEVER);
     ends(plan, seed, number, |role, seed| {
-        ExternalEndpoint::new(stack, config, (role, number), now, stop, seed)
+        UserStackEndpoint::new(stack, config, (role, number), now, stop, seed)
     })
 }
 

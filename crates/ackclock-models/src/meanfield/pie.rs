@@ -4,31 +4,11 @@
 //! 6.1 where that differs: see the algorithm spec of `pie`. Drops that are kept apart are as many as one in each
 //! stretch between them, on average.
 
+use ackclock_core::pie::{ControlLaw, DECAY, FREE_PACKETS, HARMLESS, TOO_EARLY};
 use serde::Deserialize;
 
 /// Time of the first update of the drop probability, as in Linux.
 const FIRST_UPDATE_S: f64 = 0.5;
-/// `tc` counts α and β in sixteenths of a hertz.
-const UNITS_PER_HERTZ: f64 = 16.0;
-/// Below this p the weights are scaled down (section 4.2).
-const SCALED_BELOW: f64 = 0.1;
-/// From one decade of p to the next they fall by this.
-const SCALE_PER_DECADE: f64 = 4.0;
-/// Below this p there is no further scaling.
-const LAST_DECADE: f64 = 1e-6;
-/// The largest step up once p has reached [`SCALED_BELOW`] (section 5.5).
-const LARGEST_STEP: f64 = 0.02;
-/// A delay beyond which p rises by [`LARGEST_STEP`] more at each update (section 5.5).
-const HIGH_DELAY_S: f64 = 0.25;
-/// Factor of p at an update without delay.
-const DECAY: f64 = 1.0 - 1.0 / 64.0;
-/// While p is below this and the delay below half the target, nothing is dropped (section 4.1).
-const HARMLESS: f64 = 0.2;
-/// Fewer packets than this are never dropped from (section 4.1).
-const FREE_P: f64 = 2.0;
-/// p is summed up over the packets; below this sum nothing is dropped (section 5.4).
-const TOO_EARLY: f64 = 0.85;
-
 /// PIE's parameters, as in its algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,7 +73,7 @@ impl State {
             self.burst_s = (self.burst_s - step_s).max(0.0);
         }
         let harmless = delay_s < self.pie.target_s / 2.0 && self.probability < HARMLESS;
-        if burst || harmless || backlog_p < FREE_P {
+        if burst || harmless || backlog_p < f64::from(FREE_PACKETS) {
             return 0.0;
         }
         self.share()
@@ -110,7 +90,13 @@ impl State {
     }
 
     fn update(&mut self, delay_s: f64) {
-        self.probability = (self.probability + self.step(delay_s)).clamp(0.0, 1.0);
+        let law = ControlLaw {
+            target_s: self.pie.target_s,
+            alpha: self.pie.alpha,
+            beta: self.pie.beta,
+        };
+        let step = law.step(self.probability, delay_s, self.delay_old_s);
+        self.probability = (self.probability + step).clamp(0.0, 1.0);
         if delay_s == 0.0 && self.delay_old_s == 0.0 {
             self.probability *= DECAY;
         }
@@ -120,39 +106,6 @@ impl State {
         }
         self.delay_old_s = delay_s;
     }
-
-    fn step(&self, delay_s: f64) -> f64 {
-        let error_s = delay_s - self.pie.target_s;
-        let growth_s = delay_s - self.delay_old_s;
-        let weighted = self.pie.alpha * error_s + self.pie.beta * growth_s;
-        let step = weighted / (scale(self.probability) * UNITS_PER_HERTZ);
-        let capped = if self.probability >= SCALED_BELOW {
-            step.min(LARGEST_STEP)
-        } else {
-            step
-        };
-        let extra = if delay_s > HIGH_DELAY_S {
-            LARGEST_STEP
-        } else {
-            0.0
-        };
-        capped + extra
-    }
-}
-
-/// Divisor of α and β at this p: 2 below 10 %, and four times as much for each decade below 1 %
-/// (the table of section 4.2).
-fn scale(probability: f64) -> f64 {
-    if probability >= SCALED_BELOW {
-        return 1.0;
-    }
-    let (mut scale, mut decade) = (2.0, 0.01);
-    // A little less than the last decade, as the decades are products of rounded numbers.
-    while probability < decade && decade > LAST_DECADE * 0.99 {
-        scale *= SCALE_PER_DECADE;
-        decade /= 10.0;
-    }
-    scale
 }
 
 #[cfg(test)]

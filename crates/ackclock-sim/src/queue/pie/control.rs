@@ -4,6 +4,7 @@
 //! (RFC 8033 section 4.2), scaled down while p is small. A packet that arrives is dropped with probability
 //! p, spread out over the packets by the derandomisation of section 5.4.
 
+use ackclock_core::pie::{ControlLaw, DECAY, FREE_PACKETS, HARMLESS, TOO_EARLY};
 use ackclock_core::random::unit_interval;
 use ackclock_core::Time;
 use rand_core::RngCore;
@@ -63,26 +64,6 @@ impl Settings {
 /// Time for which p has been updated at time 0. A guest of the engine `linux` sets its queues up two seconds before;
 /// the first update comes half a second and a tick of its clock later.
 const RUNNING_FOR: Time = Time::from_milliseconds(2000 - 510);
-/// `tc` counts α and β in sixteenths of a hertz.
-const UNITS_PER_HERTZ: f64 = 16.0;
-/// Below this p the weights are scaled down (RFC 8033 section 4.2).
-const SCALED_BELOW: f64 = 0.1;
-/// From one decade of p to the next the weights fall by this: nearly the √p law, in powers of two.
-const SCALE_PER_DECADE: f64 = 4.0;
-/// Below this p there is no further scaling.
-const LAST_DECADE: f64 = 1e-6;
-/// The largest step up once p has reached [`SCALED_BELOW`] (section 5.5).
-const LARGEST_STEP: f64 = 0.02;
-/// A delay beyond which p rises by [`LARGEST_STEP`] more at each update (section 5.5).
-const HIGH_DELAY_S: f64 = 0.25;
-/// Factor of p at an update without delay; RFC 8033 section 4.2 has 0.98.
-const DECAY: f64 = 1.0 - 1.0 / 64.0;
-/// While p is below this and the delay below half the target, nothing is dropped (section 4.1).
-const HARMLESS: f64 = 0.2;
-/// Fewer full packets than this in the queue are never dropped from (section 4.1).
-const FREE_PACKETS: u64 = 2;
-/// p is summed up over the packets; below this sum nothing is dropped (section 5.4).
-const TOO_EARLY: f64 = 0.85;
 /// At this sum the packet is dropped without a draw (section 5.4).
 const OVERDUE: f64 = 8.5;
 /// Bytes over which a departure rate is measured, and the backlog that it takes (section 5.2).
@@ -201,23 +182,15 @@ impl Control {
         before != (self.probability, self.delay_s, self.delay_old_s, self.burst)
     }
 
-    /// Change of p at an update (section 4.2, with the safeguards of section 5.5).
+    /// Change of p at an update.
     fn step(&self) -> f64 {
-        let scale = scale(self.probability) * UNITS_PER_HERTZ;
-        let error_s = self.delay_s - self.settings.target.seconds();
-        let growth_s = self.delay_s - self.delay_old_s;
-        let step = (self.settings.alpha * error_s + self.settings.beta * growth_s) / scale;
-        let capped = if self.probability >= SCALED_BELOW {
-            step.min(LARGEST_STEP)
-        } else {
-            step
+        let settings = &self.settings;
+        let law = ControlLaw {
+            target_s: settings.target.seconds(),
+            alpha: settings.alpha,
+            beta: settings.beta,
         };
-        let extra = if self.delay_s > HIGH_DELAY_S {
-            LARGEST_STEP
-        } else {
-            0.0
-        };
-        capped + extra
+        law.step(self.probability, self.delay_s, self.delay_old_s)
     }
 
     /// No congestion: a short delay at two updates, and nothing to drop.
@@ -241,7 +214,7 @@ impl Control {
     }
 
     fn free_bytes(&self) -> u64 {
-        FREE_PACKETS * u64::from(self.settings.mtu_bytes)
+        u64::from(FREE_PACKETS) * u64::from(self.settings.mtu_bytes)
     }
 
     fn probability_for(&self, wire_bytes: u32) -> f64 {
@@ -251,21 +224,6 @@ impl Control {
             self.probability
         }
     }
-}
-
-/// Divisor of α and β at this p: 2 below 10 %, and four times as much for each decade below that
-/// (the table of RFC 8033 section 4.2).
-pub fn scale(probability: f64) -> f64 {
-    if probability >= SCALED_BELOW {
-        return 1.0;
-    }
-    let (mut scale, mut decade) = (2.0, 0.01);
-    // A little less than the last decade, as the decades are products of rounded numbers.
-    while probability < decade && decade > LAST_DECADE * 0.99 {
-        scale *= SCALE_PER_DECADE;
-        decade /= 10.0;
-    }
-    scale
 }
 
 /// Measurement of the departure rate over stretches in which the queue is long (section 5.2).

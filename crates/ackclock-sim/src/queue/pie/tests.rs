@@ -1,6 +1,6 @@
 //! PIE, step by step, against sums done by hand from RFC 8033.
 
-use super::control::{scale, Control, Settings};
+use super::control::{Control, Settings};
 use super::*;
 use crate::packet::{Ecn, Flags};
 use crate::queue::testing::{packet, CONTEXT};
@@ -68,29 +68,6 @@ fn changed(changes: &Value) -> Value {
 fn pie(changes: &Value) -> Pie {
     let parameters = Parameters::deserialize(changed(changes)).expect("valid parameters");
     Pie::new(parameters, CONTEXT.random())
-}
-
-#[test]
-fn the_weights_are_scaled_as_in_the_table_of_rfc_8033() {
-    let table = [
-        (0.0, 2048.0),
-        (0.000_000_9, 2048.0),
-        (0.000_001_1, 512.0),
-        (0.000_009, 512.0),
-        (0.000_011, 128.0),
-        (0.000_09, 128.0),
-        (0.000_11, 32.0),
-        (0.000_9, 32.0),
-        (0.001_1, 8.0),
-        (0.009, 8.0),
-        (0.011, 2.0),
-        (0.09, 2.0),
-        (0.1, 1.0),
-        (0.9, 1.0),
-    ];
-    for (probability, divisor) in table {
-        assert_close(scale(probability), divisor);
-    }
 }
 
 #[test]

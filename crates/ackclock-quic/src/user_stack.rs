@@ -23,7 +23,7 @@ pub use process::{Stack, StackFailure};
 use wire::{Request, State, CLOSED, ESTABLISHED, FINISHED};
 
 /// One end of a connection of a user's stack.
-pub struct ExternalEndpoint {
+pub struct UserStackEndpoint {
     stack: Stack,
     number: u32,
     role: Role,
@@ -36,7 +36,7 @@ pub struct ExternalEndpoint {
     changes: Vec<(Time, Change)>,
 }
 
-impl ExternalEndpoint {
+impl UserStackEndpoint {
     /// An end that starts at `now` and stops sending at `stop`; `seed` is that of its random numbers, and `flow` the
     /// connection's number in the process.
     pub fn new(
@@ -46,8 +46,8 @@ impl ExternalEndpoint {
         now: Time,
         stop: Time,
         seed: u64,
-    ) -> ExternalEndpoint {
-        let mut endpoint = ExternalEndpoint {
+    ) -> UserStackEndpoint {
+        let mut endpoint = UserStackEndpoint {
             stack: stack.clone(),
             number: 2 * flow as u32 + u32::from(role == Role::Server),
             role,
@@ -125,7 +125,7 @@ impl ExternalEndpoint {
     }
 }
 
-impl ConnectionEnd for ExternalEndpoint {
+impl ConnectionEnd for UserStackEndpoint {
     fn wake(&self) -> Time {
         if self.departing.is_empty() {
             self.timeout
