@@ -69,6 +69,12 @@ def test_differences_are_students_of_pairs():
     assert found.metrics["queue_delay_mean_s"]["40p"]["differs"]
 
 
+def test_rounding_is_no_difference():
+    """0.3 and 0.1 + 0.2 are one number; without that the difference of 6e-17 ± 0 would be starred as certain."""
+    found = choices._difference(dict.fromkeys((1, 2, 3), 0.3), dict.fromkeys((1, 2, 3), 0.1 + 0.2))
+    assert (found["difference"], found["differs"]) == (0.0, False)
+
+
 def test_one_seed_has_a_difference_without_interval():
     row = compared(ONE_GROUP, "codel,pfifo", repeats=1).metrics["queue_delay_mean_s"]["pfifo"]
     assert row["difference"] > 0

@@ -38,7 +38,7 @@ from ackclock.experiments.sweep import run as sweeps
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.input.fields import shown
 from ackclock.metrics import Summary
-from ackclock.metrics.summary import summarise
+from ackclock.metrics.summary import subtract, summarise
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
 from ackclock.scenario.points import short_labels
@@ -137,7 +137,7 @@ def _difference(first: Mapping[int, float | None], other: Mapping[int, float | N
     if first is other:
         return dict.fromkeys(("difference", "difference_low", "difference_high", "differs"))
     pairs = [(value, first.get(seed)) for seed, value in other.items()]
-    found = summarise([None if a is None or b is None else a - b for a, b in pairs])
+    found = summarise([None if a is None or b is None else subtract(a, b) for a, b in pairs])
     keys = ("difference", "difference_low", "difference_high", "differs")
     return dict(zip(keys, (found.mean, found.ci95_low, found.ci95_high, excludes_zero(found)), strict=True))
 

@@ -25,7 +25,7 @@ from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import PHASE
-from ackclock.metrics.summary import student_quantile
+from ackclock.metrics.summary import student_quantile, subtract
 from ackclock.plan import Plan
 from ackclock.scenario.builder import Accepted, taken
 
@@ -251,7 +251,7 @@ def difference(first: Sample, second: Sample) -> Difference | None:
     """Return the difference of two samples; None if either is empty."""
     if not first.values or not second.values:
         return None
-    mean = second.mean - first.mean
+    mean = subtract(second.mean, first.mean)
     half = half_width(first, second)
     return Difference(mean, None if half is None else mean - half, None if half is None else mean + half)
 

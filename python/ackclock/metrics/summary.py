@@ -18,6 +18,9 @@ from ackclock.input import arguments
 #: The normal distribution's quantile 0.975.
 NORMAL_QUANTILE = 1.9599639845400545
 
+#: Values that differ by no more than this share differ by rounding: some 10,000 times the error of an operation.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -56,6 +59,11 @@ def of_sums(n: int, mean: float, squares: float, minimum: float = -math.inf) -> 
 
 def _around(mean: float, half: float, n: int, minimum: float, maximum: float) -> Summary:
     return Summary(mean, max(mean - half, min(minimum, mean)), min(mean + half, max(maximum, mean)), n)
+
+
+def subtract(first: float, second: float) -> float:
+    """Return `first` − `second`; 0 where they differ by rounding only, which would look like a certain difference."""
+    return 0.0 if math.isclose(first, second, rel_tol=ROUNDING) else first - second
 
 
 def half_width(values: Sequence[float], mean: float) -> float:
