@@ -62,8 +62,8 @@ def counted(number: int, noun: str) -> str:
 class Subject:
     """Facts for the sentences: a result's name, its summaries, and a few numbers of its plan.
 
-    `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together, of which there
-    are none where no link is known.
+    `flows` are those of TCP, on average over the runs, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks
+    together, of which there are none where no link is known.
     """
 
     name: str
@@ -98,17 +98,26 @@ def _few(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) <= MAX_LINKS else ""
 
 
+def metric_label(name: str, *, competing: bool) -> str:
+    """Return a metric's label; where groups compete Jain's index says of which flows it is, since it is not of all."""
+    return f"{METRICS[name].label}{' of like flows' if competing and name == 'jain' else ''}"
+
+
 def subject_of(
-    name: str, view: RunView, summaries: Mapping[str, Summary], rates_bps: tuple[float | None, float | None], seeds: int
+    name: str,
+    view: RunView,
+    summaries: Mapping[str, Summary],
+    flow_counts: Sequence[int],
+    rates_bps: tuple[float | None, float | None],
 ) -> Subject:
-    """Return the subject of one result; `rates_bps` are its flows' smallest and largest."""
+    """Return the subject of one result: `flow_counts` are by run, `rates_bps` its flows' smallest and largest."""
     links = [view.plan.links[number] for number in view.limiting] if view.plan.links else []
     rates = [rate for number in view.limiting if (rate := view.plan.capacity_bps(number)) is not None]
     return Subject(
         name,
         summaries,
-        sum(block.size for block in view.rows("flows").blocks("flow")),
-        seeds,
+        round(sum(flow_counts) / len(flow_counts)),
+        len(flow_counts),
         sum(rates) if rates and len(rates) == len(links) else None,
         view.plan.mean_base_rtt_s,
         *rates_bps,

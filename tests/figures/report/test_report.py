@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import synthetic
+from small_networks import dumbbell
 
+import ackclock as ac
+from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.figures import report
+from ackclock.figures import report, summary_text
 
 EVIL = "</script><script>alert(1)</script> \"x\" & 'y'"
 
@@ -175,6 +178,22 @@ def test_udp_is_in_the_figure_and_in_the_table() -> None:
     read = body(page)
     assert "One flow shared up and down (two links of 2 that limited flows) with one UDP flow" in read
     assert re.search(r"0 cubic 100 ms 0 s 8\.00 Mb/s 100 % 1\.0 % – 1 udp 100 ms 2\.00 s 2\.00 Mb/s – – –", read)
+
+
+def test_competing_groups_are_columns_and_their_smallest_share_is_a_main_number() -> None:
+    """Jain's index of like flows is 1 here whatever one group leaves to the other: it is no headline."""
+    flows = '[[flows]]\ncongestion = "reno"\n[[flows]]\ncongestion = "bbr"\nname = "fast"'
+    data = ac.run(ac.loads(f'duration = "4s"\n{dumbbell("5Mbit", "20ms")}\n{flows}'))
+    words = body(report.render([data]))
+    assert re.search(r"Who got what\. reno fast Flows 1 1 Goodput [\d.]+ [kM]b/s [\d.]+ [kM]b/s ", words)
+    assert re.search(r"Total goodput [\d.]+ Mb/s Smallest share of a group [\d.]+ % Mean queueing delay", words)
+
+
+def test_flows_are_counted_on_average_over_the_runs() -> None:
+    """Traffic that is drawn makes other transfers in each run; 7 and 12 are 9.5 on average."""
+    view = next(metrics.runs(synthetic.sawtooth(flow_count=7, seeds=1)))
+    subject = summary_text.subject_of("x", view, {}, [7, 12], (None, None))
+    assert (subject.flows, subject.seeds) == (round(9.5), 2)
 
 
 def test_of_several_bottlenecks_the_busiest_is_drawn() -> None:

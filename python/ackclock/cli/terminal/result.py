@@ -110,9 +110,11 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     table = output.table(*headings, title=title, title_justify="left", title_style="")
     names = main("table")
     names.insert(names.index("jain") + 1, JAIN_OF_ALL)
+    competing = summary.get("min_group_share", {}).get("mean") is not None
     for name in names:
         row = summary.get(name, {})
         if row.get("mean") is not None:
             mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
-            table.add_row(METRICS[name].label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))
+            label = summary_text.metric_label(name, competing=competing)
+            table.add_row(label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))
     return table

@@ -44,6 +44,9 @@ OF_CAPTURES = ("limits", "stalls", "level", "sequence", "pipe", "rtt")
 #: Finished transfers that make the figure of response times worth showing.
 MIN_TRANSFERS = 20
 
+#: Up to this number of groups they are the columns of a table, beyond it the rows.
+MAX_COLUMNS = 5
+
 #: Lists in the printed manifest are cut after this many items.
 MAX_ITEMS = 12
 
@@ -61,7 +64,9 @@ class Result:
     @property
     def subject(self) -> Subject:
         """Return the facts for the sentences."""
-        return summary_text.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
+        return summary_text.subject_of(
+            self.name, self.first, self.summaries, self.runs.flow_counts, self.runs.range_bps
+        )
 
 
 @checked(results=several(arguments.PATH, "a list of result folders"), out=arguments.PATH)
@@ -174,13 +179,8 @@ def _section(number: int, result: Result) -> dict[str, Any]:
             for find in (summary_text.ended_flows, summary_text.starvation)
             for sentence in find(metrics.runs(result.runs.data))
         ],
-        "groups": summary_text.group_table(
-            {
-                name: {metric: found.as_dict() for metric, found in means.items()}
-                for name, means in metrics.by_group(result.runs.data).items()
-            }
-        ),
-        "cards": [_card(name, summaries[name]) for name in metrics.main("card") if summaries[name].n],
+        "groups": _group_table(result.runs.data),
+        "cards": _cards(summaries),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
         "warms_up": result.first.warmup_s > 0,
@@ -194,6 +194,28 @@ def _section(number: int, result: Result) -> dict[str, Any]:
             _cut({key: value for key, value in manifest.items() if key != "scenario"}), indent=2, ensure_ascii=False
         ),
     }
+
+
+def _group_table(data: Recorded) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return headings and rows of who got what."""
+    means = {
+        name: {metric: found.as_dict() for metric, found in summaries.items()}
+        for name, summaries in metrics.by_group(data).items()
+    }
+    heads, rows = summary_text.group_table(means)
+    heads = [f"{head[0].upper()}{head[1:]}" for head in heads]
+    if not 0 < len(rows) <= MAX_COLUMNS:
+        return heads, rows
+    first, *others = zip(heads, *rows, strict=True)
+    return ["", *first[1:]], others
+
+
+def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
+    """Return the main numbers: where groups compete, the smallest share, which Jain's index of like flows hides."""
+    names = metrics.main("card")
+    if summaries["min_group_share"].n:
+        names[names.index("jain")] = "min_group_share"
+    return [_card(name, summaries[name]) for name in names if summaries[name].n]
 
 
 def _card(name: str, summary: Summary) -> dict[str, str]:

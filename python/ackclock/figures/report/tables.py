@@ -14,7 +14,7 @@ import polars as pl
 
 from ackclock import metrics
 from ackclock.errors import InputError
-from ackclock.figures import numbers, result_figures
+from ackclock.figures import numbers, result_figures, summary_text
 from ackclock.figures.result_figures import Distributions
 from ackclock.metrics import METRICS, RunView, Summary, throughput
 from ackclock.metrics.metric import Value
@@ -64,7 +64,8 @@ RATES = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
 class Runs:
     """The runs of a result: each one's metrics and distributions; the first flows; sums over all flows.
 
-    `flows` has the first flows of each run, `rates` what they got on average; `range_bps` is from the least to the most
+    `flows` has the first flows of each run, `rates` what they got on average; `flow_counts` is by run, `flow_count` of
+    different numbers; `range_bps` is from the least to the most
     that any TCP flow got on average (None: nothing known).
     """
 
@@ -74,6 +75,7 @@ class Runs:
     distributions: tuple[tuple[str, Distributions], ...]
     flows: pl.DataFrame
     rates: pl.DataFrame
+    flow_counts: tuple[int, ...]
     flow_count: int
     range_bps: tuple[float | None, float | None]
 
@@ -86,19 +88,28 @@ class Runs:
 def gathered(data: Recorded) -> tuple[RunView, Runs]:
     """Return the first run, which is drawn, and the data of all. Raises `InputError` for a result without runs."""
     first: RunView | None = None
-    names, values, result, flows, rates, goodputs = [], [], [], [], [], _Means()
+    names, values, result, counts, flows, rates, goodputs = [], [], [], [], [], [], _Means()
     for view in metrics.runs(data):
         first = first or view
         names.append(view.name)
         values.append(metrics.of_run(view))
         result.append((view.name, result_figures.distributions(view)))
+        counts.append(sum(block.size for block in view.rows("flows").blocks("flow")))
         flows += _first_flows(view, goodputs)
         rates += _first_rates(view, goodputs)
     if first is None:
         raise InputError("the result holds no runs to report on")
     means = pl.concat(rates).group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
     runs = Runs(
-        data, tuple(names), tuple(values), tuple(result), pl.concat(flows), means, goodputs.numbers, goodputs.range
+        data,
+        tuple(names),
+        tuple(values),
+        tuple(result),
+        pl.concat(flows),
+        means,
+        tuple(counts),
+        goodputs.numbers,
+        goodputs.range,
     )
     return first, runs
 
@@ -210,6 +221,7 @@ def metric_rows(
 ) -> list[MetricRow]:
     """Return the metrics that at least one result has."""
     rows, main_metrics = [], metrics.main("table")
+    competing = any(summary["min_group_share"].n for summary in summaries)
     for name, metric in METRICS.items():
         if metric.per_flow:
             continue
@@ -218,7 +230,8 @@ def metric_rows(
                 _cell(summary[name], metric.unit, [run.get(name) for run in values])
                 for summary, values in zip(summaries, runs, strict=True)
             )
-            rows.append(MetricRow(name in main_metrics, name, metric.label, metric.definition, tuple(cells)))
+            label = summary_text.metric_label(name, competing=competing)
+            rows.append(MetricRow(name in main_metrics, name, label, metric.definition, tuple(cells)))
     return rows
 
 
