@@ -259,6 +259,12 @@ to = ["h1", "h2"]
     assert [names(made, datagrams.ends) for datagrams in made.datagrams] == [("h0", "h1"), ("h0", "h2")]
 
 
+def test_generated_traffic_is_between_all_hosts_unless_it_names_some():
+    text = '[[traffic]]\nkind = "incast"\nsenders = 12\nsize = "64KB"\nevery = "20ms"'
+    every = tuple(range(16))
+    assert plan(FAT_TREE, text).traffic[0].population == HostsPlan(every, every, "random")
+
+
 MISTAKES = {
     "no ends": ("", '11: flows[0].from: found nothing; expected hosts: from, to, or between = "all"'),
     "no such host": ('from = "h99"\nto = "h1"', '12: flows[0].from: found "h99"; expected a host such as "h9"'),

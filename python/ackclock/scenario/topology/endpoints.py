@@ -59,7 +59,13 @@ class Placed(Table):
             "seed, so the same in all runs"
         ),
     )
-    from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
+    from_: HostNames | None = Field(
+        None,
+        alias="from",
+        description=(
+            'sending hosts: a name, "h*", a list; absent: all (flows between hosts need one of from, to and between)'
+        ),
+    )
     to: HostNames | None = Field(None, description="receiving hosts, as from")
     between: Literal["all", "round-robin", "permutation", "random"] | None = Field(
         None,

@@ -194,7 +194,8 @@ class Routed(Topology):
         if group.path is not None:
             yield from self._wrong_path(group, place) if self.named_ways() else ()
             return
-        if group.between is None and group.from_ is None and group.to is None:
+        may_be_all = group.generated and not self.named_ways()
+        if not may_be_all and group.between is None and group.from_ is None and group.to is None:
             way = f"path = {shown(next(iter(self.named_ways())))}, or " if self.named_ways() else ""
             yield fault_at((*place, "from"), 0, f'{way}hosts: from, to, or between = "all"', "nothing")
         for key, wanted in (("from", group.from_), ("to", group.to)):
