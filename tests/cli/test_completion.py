@@ -14,7 +14,6 @@ from ackclock.cli import completion, plot
 from ackclock.engines import ENGINES
 from ackclock.engines.linux.kernel import bundled_modules
 from ackclock.experiments import cluster
-from ackclock.experiments.search import candidates
 from ackclock.gallery import entries
 from ackclock.metrics import METRICS
 from ackclock.scenario import key_reference, planning
@@ -52,9 +51,8 @@ def bash(*typed: str) -> list[str]:
         (completion.loadable, bundled_modules.NAMES),
         (completion.entries, {entry.id for entry in entries()}),
         (completion.clusters, {f"{name}:" for name in cluster.KINDS}),
-        (lambda: completion.SHORT_KEYS, candidates.KEYS),
     ],
-    ids=["metrics", "scalars", "congestion", "queues", "engines", "loadable", "entries", "clusters", "short keys"],
+    ids=["metrics", "scalars", "congestion", "queues", "engines", "loadable", "entries", "clusters"],
 )
 def test_names_are_those_of_the_program(source, names):
     assert set(source()) == set(names)
@@ -63,7 +61,6 @@ def test_names_are_those_of_the_program(source, names):
 def test_labels_are_those_of_the_program():
     assert completion.metrics() == {name: metric.label for name, metric in METRICS.items()}
     assert completion.queues() == {name: algorithms.title("queue", name) for name in algorithms.names("queue")}
-    assert completion.SHORT_KEYS == candidates.KEYS
 
 
 def test_show_completes_all_that_it_explains():
@@ -150,7 +147,7 @@ def test_keys_are_those_of_a_scenario(key, value):
 
 def test_tables_are_not_keys():
     keys = completion.scenario_keys()
-    assert not {"network", "network.queue", "flows", "network.branches", "record"} & set(keys)
+    assert not {"network", "flows", "network.branches", "record"} & set(keys)
     assert set(keys["flows[0].congestion"]) == set(algorithms.names("congestion"))
     assert keys["linux.sysctls"] == []
 

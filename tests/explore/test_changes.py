@@ -84,6 +84,17 @@ def test_a_discipline_with_a_default_limit_takes_that():
     assert "# one BDP" in made
 
 
+def test_knobs_of_a_discipline_given_by_name():
+    text = TEXT.replace('{ discipline = "pfifo", limit = "1bdp" }', '"fq_codel"')
+    assert loads(text).plan().links[0].queue.discipline == "fq_codel"
+    assert by_key(text)["network.queue.discipline"]["value"] == "fq_codel"
+    limited = changed(text, [set_to("network.queue.limit", "100p")])
+    assert tomllib.loads(limited)["network"]["queue"] == {"discipline": "fq_codel", "limit": "100p"}
+    other = changed(text, [set_to("network.queue.discipline", "pfifo")])
+    assert loads(other).plan().links[0].queue == loads(TEXT).plan().links[0].queue
+    assert loads(changed(text, [set_to("network.topology", "y")])).plan().links[-1].queue.discipline == "fq_codel"
+
+
 @pytest.mark.parametrize("first", NETWORKS)
 @pytest.mark.parametrize("then", NETWORKS)
 def test_topologies_follow_each_other_and_keep_the_rate_and_the_rtt(first, then):

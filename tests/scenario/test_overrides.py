@@ -67,6 +67,8 @@ def test_values_are_read_as_toml_where_they_are(text, value):
             {"flows[2].count": 1},
             r"--set: flows\[2\].count: found a list of 2; expected a list with an item \[2\] at flows",
         ),
+        ({"flows.count": 1}, r"--set: flows.count: found a list of 2; expected flows\[0\].count"),
+        ({"queue.limit": "5p"}, r'--set: found "queue.limit"; expected network.queue.limit'),
         ({"duration.of": 1}, r"--set: duration.of: found \"5s\"; expected a table at duration"),
         ({"sweep.x": [1]}, r'--set: found "sweep.x"; expected a key such as'),
         ({"a b": 1}, r'--set: found "a b"; expected a key such as'),
@@ -97,7 +99,20 @@ def test_what_is_swept_is_not_set():
             swept.with_({key: "5p"}, "--set")
 
 
-@pytest.mark.parametrize("given", [["rate"], ["=1"], ["a=1", "a=2"]])
+def test_short_names_are_those_of_the_search():
+    flows = [{"congestion": "reno"}]
+    given = settings(["rate=1Gbit", "queue=fq_codel", "flows=3", "congestion=reno"])
+    assert given == {
+        "network.rate": "1Gbit",
+        "network.queue": "fq_codel",
+        "flows[0].count": 3,
+        "flows[0].congestion": "reno",
+    }
+    assert settings(['flows=[{ congestion = "reno" }]']) == {"flows": flows}
+    assert ac.loads(TEXT).with_(given).plan().bottleneck_link.queue.discipline == "fq_codel"
+
+
+@pytest.mark.parametrize("given", [["rate"], ["=1"], ["a=1", "a=2"], ["rate=1Mbit", "network.rate=1Mbit"]])
 def test_an_invalid_override_is_reported(given):
     with pytest.raises(InputError, match="^--set: found "):
         settings(given)

@@ -38,16 +38,6 @@ MAX_KEYS = 40
 #: Tables deeper than this many dots are not completed: there are distributions of distributions.
 MAX_DEPTH = 5
 
-#: Short names of keys that `ackclock find` accepts (`experiments.search.candidates.KEYS`).
-SHORT_KEYS = {
-    "limit": "network.queue.limit",
-    "discipline": "network.queue.discipline",
-    "rate": "network.rate",
-    "rtt": "network.rtt",
-    "flows": "flows[0].count",
-    "congestion": "flows[0].congestion",
-}
-
 #: Tables of a scenario that `ackclock show` knows besides topologies and kinds of traffic (`scenario.key_reference`).
 TABLES = ("scenario", "flows", "quic", "record", "theory", "fluid", "meanfield", "linux")
 
@@ -68,17 +58,17 @@ def list_of(*sources: Source) -> Completer:
     return lambda _context, _parameter, incomplete: _items(_list_matches(_joined(sources), incomplete))
 
 
-def assignment(*, short: bool = False, several: bool = False) -> Completer:
-    """Complete `KEY=VALUE` of a scenario's key, with the `short` names of keys, with `several` values or one."""
+def assignment(*, several: bool = False) -> Completer:
+    """Complete `KEY=VALUE` of a scenario's key or its short name, with `several` values or one."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         keys = scenario_keys()
         key, sign, value = incomplete.partition("=")
         if not sign:
-            names = [name for name in (*(SHORT_KEYS if short else ()), *keys) if name.startswith(key)]
+            names = [name for name in (*cli_values.KEYS, *keys) if name.startswith(key)]
             cut_from = len(key) if len(names) > MAX_KEYS else None
             return _items(dict.fromkeys((_until_dot(name, cut_from) for name in names), ""))
-        words = dict.fromkeys(keys.get(SHORT_KEYS.get(key, key) if short else key, ()), "")
+        words = dict.fromkeys(keys.get(cli_values.KEYS.get(key, key), ()), "")
         found = _list_matches(words, value) if several else _matches(words, value)
         return _items({f"{key}={word}": about for word, about in found.items()})
 

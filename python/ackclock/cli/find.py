@@ -40,7 +40,7 @@ UNNAMED = "question"
     "--vary",
     metavar="KEY=LOW..HIGH",
     multiple=True,
-    shell_complete=completion.assignment(short=True, several=True),
+    shell_complete=completion.assignment(several=True),
     help="A key with a range, or a list of values.",
 )
 @click.option(
@@ -131,7 +131,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     A requirement may be on a group of flows, by its name: goodput[web]. Where groups of long-lived flows compete, none
     may starve, unless --allow-starvation is given.
 
-    Keys are those of a scenario, or one of limit, discipline, rate, rtt, flows, congestion.
+    Keys are those of a scenario, or one of limit, discipline, queue, rate, rtt, flows, congestion.
 
     The exit status is 0 if such a setting exists, 4 if there is none, 5 if that is undecided.
 

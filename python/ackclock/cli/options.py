@@ -108,7 +108,7 @@ settings: Decorator = click.option(
     metavar="KEY=VALUE",
     multiple=True,
     shell_complete=completion.assignment(),
-    help="Override a key of the scenario; repeatable.",
+    help="Override a key of the scenario, or limit, discipline, queue, rate, rtt, flows or congestion; repeatable.",
 )
 where: Decorator = click.option(
     "--where",

@@ -36,6 +36,7 @@ from ackclock.experiments.search import candidates
 from ackclock.experiments.search.candidates import Vary
 from ackclock.experiments.sweep import run as sweeps
 from ackclock.experiments.sweep.result import Sweep
+from ackclock.input.cli_values import KEYS
 from ackclock.input.fields import shown
 from ackclock.metrics import Summary
 from ackclock.metrics.summary import subtract, summarise
@@ -50,7 +51,7 @@ TRY = "--try"
 SEEDS = ("seeds", "repeats")
 
 #: The key whose choices may harm other flows, and the size of flows that leave the network to the others.
-CONGESTION, ONE_PACKET = candidates.KEYS["congestion"], "1p"
+CONGESTION, ONE_PACKET = KEYS["congestion"], "1p"
 
 #: The table as JSON, in the folder, and the number of digits in the folder's name.
 TABLE, DIGITS = "comparison.json", 6

@@ -94,7 +94,9 @@ def _set(document: Any, path: Loc, value: object) -> None:
     if isinstance(path[-1], int):
         raise LookupError(path)
     parent = value_at(document, path[:-1])
-    if parent is not None:
+    if isinstance(parent, str) and path[-2] == "queue":
+        _set(document, path[:-1], _inline_table({"discipline": str(parent), path[-1]: value}))
+    elif parent is not None:
         parent[path[-1]] = value
     elif len(path) == 2:
         document.add(tomlkit.nl())
@@ -120,7 +122,8 @@ def _set_discipline(document: Any, path: Loc, name: object) -> None:
         raise InputError(
             f"{dotted(path)}: found {shown(name)}; expected {nearest(str(name), algorithms.names('queue'))}"
         )
-    limit = {"limit": value_at(document, path).unwrap().get("limit", LIMIT)}
+    given = value_at(document, path)
+    limit = {"limit": str(given.get("limit", LIMIT)) if isinstance(given, Mapping) else LIMIT}
     parameter = algorithms.spec("queue", str(name)).parameters.get("limit")
     is_required = parameter is not None and parameter.required
     _set(document, path, _inline_table({"discipline": name, **(limit if is_required else {})}))
@@ -164,7 +167,7 @@ def _quantities(document: Any) -> dict[str, str]:
         "half": _time(base_s / 2),
         "quarter": _time(base_s / 4),
         "sixth": _time(base_s / 6),
-        "queue": inline(queue) if isinstance(queue, dict) else f'{{ discipline = "pfifo", limit = "{LIMIT}" }}',
+        "queue": inline(queue) if isinstance(queue, (dict, str)) else f'{{ discipline = "pfifo", limit = "{LIMIT}" }}',
     }
 
 

@@ -92,7 +92,8 @@ def _network(content: Mapping[str, Any]) -> Iterator[Knob]:
 
 def _queue(content: Mapping[str, Any], key: str, label: str) -> Iterator[Knob]:
     """Yield the knobs of a queue: qdisc or AQM, limit, and marking if it can mark."""
-    name = value_at(content, path_at(f"{key}.discipline"))
+    given = value_at(content, path_at(key))
+    name = given.get("discipline") if isinstance(given, Mapping) else given
     yield _choice(f"{key}.discipline", label, name, algorithms.names("queue"))
     if not isinstance(name, str) or name not in algorithms.names("queue"):
         return

@@ -9,6 +9,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+#: Short names of the keys of a scenario that most questions are about.
+KEYS = {
+    "limit": "network.queue.limit",
+    "discipline": "network.queue.discipline",
+    "queue": "network.queue",
+    "rate": "network.rate",
+    "rtt": "network.rtt",
+    "flows": "flows[0].count",
+    "congestion": "flows[0].congestion",
+}
+
 #: A text in quotes (behind a letter or a digit a mark is no quote), or one character.
 _PART = re.compile(r'(?<!\w)"(?:\\.|[^"\\])*"|(?<!\w)\'[^\']*\'|.', re.DOTALL)
 

@@ -153,6 +153,8 @@ def _placed(base: Any, path: Loc, depth: int, value: Any) -> Any:
         if not isinstance(base, list) or step >= len(base):
             raise _NoPlaceError(base, f"a list with an item [{step}] at {dotted(path[:depth])}")
         return [_placed(item, path, depth + 1, value) if at == step else item for at, item in enumerate(base)]
+    if isinstance(base, list) and base and isinstance(base[0], dict):
+        raise _NoPlaceError(base, dotted((*path[:depth], 0, *path[depth:])))
     if not isinstance(base, (dict, type(None))):
         raise _NoPlaceError(base, f"a table at {dotted(path[:depth])}")
     here = base or {}

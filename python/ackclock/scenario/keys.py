@@ -100,7 +100,7 @@ RealtimeCongestion = TypeAliasType(
     "RealtimeCongestion", Annotated[Given, FromSpec("realtime", short=True, names_only=True)]
 )
 Dscp = TypeAliasType("Dscp", Annotated[int, codepoint_reader()])
-Queue = TypeAliasType("Queue", Annotated[Given, FromSpec("queue")])
+Queue = TypeAliasType("Queue", Annotated[Given, FromSpec("queue", short=True)])
 Tcp = TypeAliasType("Tcp", Annotated[Given, FromSpec("stack", default=DEFAULT_STACK)])
 
 

@@ -7,19 +7,23 @@ of the option, any other at its line in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.input import arguments, cli_values
-from ackclock.input.fields import shown
+from ackclock.input.fields import Loc, dotted, shown
 from ackclock.input.source import CONTENTS, Overlay, Source, attach, contents_table, overlay
 from ackclock.scenario import points
+from ackclock.scenario.scenario import Scenario
 
 #: Characters that UTF-8 cannot encode.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+#: Most keys that a message names.
+MAX_PLACES = 3
 
 _A_KEY = 'a key such as "network.rate" or "flows[0].count"'
 
@@ -33,11 +37,29 @@ def rewritten(source: Source, values: Mapping[str, Any], option: str = "with_") 
         path = points.path_of(key)
         if path is None or path[0] == "sweep":
             raise InputError(f"{option}: found {shown(key)}; expected {_A_KEY}")
+        check_place(key, content, option)
         over = [axis.key for axis in swept.axes if axis.path[: len(path)] == path[: len(axis.path)]] if swept else []
         if over:
             raise InputError(f"{option}: found {shown(key)}, which is swept; expected another key, or --where")
         placed.append((path, plain(value, key), option))
     return _complete(overlay(source, content, placed))
+
+
+def check_place(key: str, content: Mapping[str, Any], option: str) -> None:
+    """Raise `InputError` for a key that is none of a scenario, if one of its tables has it; the line names that."""
+    path = points.path_of(key) or ()
+    if path and path[0] not in content and path[0] not in Scenario.model_fields:
+        places = [dotted(place) for place in _places(content, ()) if place[-len(path) :] == path]
+        if places:
+            raise InputError(f"{option}: found {shown(key)}; expected {' or '.join(places[:MAX_PLACES])}")
+
+
+def _places(value: Any, place: Loc) -> Iterator[Loc]:
+    """Yield the places of all that a table or a list of tables contains."""
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for step, each in inner:
+        yield (*place, step)
+        yield from _places(each, (*place, step))
 
 
 def swept(source: Source, key: str, values: Sequence[Any], option: str) -> Overlay:
@@ -100,10 +122,12 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
     """`KEY=VALUE` each; a value is a text unless TOML reads it otherwise. Raises `InputError`."""
     found: dict[str, Any] = {}
     for text in given or ():
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
+        name, sign, written = (part.strip() for part in text.partition("="))
+        if not sign or not name:
             raise InputError(f"{option}: found {shown(text)}; expected KEY=VALUE, such as network.rate=1Gbit")
-        if key.strip() in found:
-            raise InputError(f"{option}: found {shown(key.strip())} twice; expected each key once")
-        found[key.strip()] = cli_values.value(value.strip())
+        value = cli_values.value(written)
+        key = name if isinstance(value, list) else cli_values.KEYS.get(name, name)  # a list of flows is no number
+        if key in found:
+            raise InputError(f"{option}: found {shown(name)} twice; expected each key once")
+        found[key] = value
     return found

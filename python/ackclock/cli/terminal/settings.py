@@ -13,7 +13,6 @@ from rich.text import Text
 from ackclock import algorithms, repr_format
 from ackclock.cli.terminal import output
 from ackclock.experiments.search.bisection import max_evaluations
-from ackclock.experiments.search.candidates import KEYS
 from ackclock.experiments.search.pareto import Grid
 from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.summary_text import sentences
@@ -22,6 +21,7 @@ from ackclock.exporters import ExportError, export
 from ackclock.figures import numbers, summary_text
 from ackclock.figures.sweep_axes import values_of
 from ackclock.figures.table_export import default_metrics
+from ackclock.input.cli_values import KEYS
 from ackclock.metrics import METRICS
 from ackclock.plan import Plan
 from ackclock.scenario.points import inline, short_keys

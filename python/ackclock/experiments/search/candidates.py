@@ -22,7 +22,7 @@ from ackclock.figures import numbers
 from ackclock.input import cli_values
 from ackclock.input.fields import closest, shown
 from ackclock.plan import Plan
-from ackclock.scenario import points
+from ackclock.scenario import overrides, points
 from ackclock.scenario.points import Axis, inline
 
 #: By how much a ladder rises from value to value.
@@ -37,26 +37,13 @@ MIN_SPAN = 1.5
 #: Most values of a ladder, and of all keys together.
 MAX_STEPS, MOST_CANDIDATES = 1_000, 100_000
 
-#: Short names of the keys that most questions are about.
-KEYS = {
-    "limit": "network.queue.limit",
-    "discipline": "network.queue.discipline",
-    "rate": "network.rate",
-    "rtt": "network.rtt",
-    "flows": "flows[0].count",
-    "congestion": "flows[0].congestion",
-}
-
-#: Most keys that a message names.
-MAX_PLACES = 3
-
 #: The key of the bottleneck's qdisc with its parameters.
-QUEUE = "network.queue"
+QUEUE = cli_values.KEYS["queue"]
 
 #: Families whose members may be tried by name, and their keys.
 TRIED: Mapping[Family, str] = {
     "queue": QUEUE,
-    "congestion": KEYS["congestion"],
+    "congestion": cli_values.KEYS["congestion"],
     "stack": "tcp.stack",
     "realtime": "traffic[0].congestion",
 }
@@ -91,7 +78,7 @@ def vary(text: str, option: str = "--vary") -> Vary:
     key, sign, values = text.partition("=")
     if not sign or not key.strip() or not values.strip():
         raise InputError(f"{option}: found {shown(text)}; expected {_A_VARY}")
-    name = KEYS.get(key.strip(), key.strip())
+    name = cli_values.KEYS.get(key.strip(), key.strip())
     match = _RANGE.fullmatch(values)
     if match is None:
         return Vary(name, listed(values, option), False, option)
@@ -144,7 +131,7 @@ def axes(varied: Sequence[str], names: str | None, content: Mapping[str, Any]) -
     for each in found:
         check_place(each, content)
     if names:
-        is_varied = KEYS["limit"] in [axis.key for axis in found]
+        is_varied = cli_values.KEYS["limit"] in [axis.key for axis in found]
         found.append(tried(names, content, limits=not is_varied))
     return found
 
@@ -206,16 +193,17 @@ def _media_key(content: Mapping[str, Any], option: str) -> str:
 
 def check_place(varied: Vary, content: Mapping[str, Any]) -> None:
     """Raise `InputError` for a queue or an algorithm that a scenario has under another key; the line names that."""
+    overrides.check_place(varied.key, content, varied.option)
     key, network, traffic = varied.key, content.get("network"), content.get("traffic")
     places: list[str] = []
     if f"{key}.".startswith(f"{QUEUE}.") and isinstance(network, dict) and "queue" not in network:
         places = [place + key.removeprefix(QUEUE) for place in _queues(network, "network")]
-    elif key == KEYS["congestion"] and not content.get("flows") and isinstance(traffic, list):
+    elif key == cli_values.KEYS["congestion"] and not content.get("flows") and isinstance(traffic, list):
         places = [f"traffic[{number}].congestion" for number in range(len(traffic))]
     if places:
         first, option = places[0], "--vary" if varied.option == "--candidates" else varied.option
         example = f"{option} '{first}={_written_values(varied)}'"
-        known = " or ".join(places[:MAX_PLACES])
+        known = " or ".join(places[: overrides.MAX_PLACES])
         raise InputError(f"{varied.option}: found no {key} in this scenario; expected {known}, such as {example}")
 
 
@@ -246,7 +234,7 @@ def _name(value: Any, text: str, option: str) -> Any:
 
 def _queue(name: str, found: Any, limits: bool) -> dict[str, Any]:
     """Return the table of a qdisc: the scenario's own if it is that one, else its name and a limit that it requires."""
-    own: dict[str, Any] = dict(found) if isinstance(found, dict) else {}
+    own: dict[str, Any] = dict(found) if isinstance(found, dict) else {"discipline": found}
     if own.get("discipline") != name:
         limit = algorithms.spec("queue", name).parameters.get("limit")
         own = {"discipline": name, **{key: own[key] for key in own if key == "limit" and limit and limit.required}}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 
 from ackclock.experiments.search import hypothesis_test
-from ackclock.experiments.search.candidates import KEYS, QUEUE, limit_sentence, limit_size
+from ackclock.experiments.search.candidates import QUEUE, limit_sentence, limit_size
 from ackclock.experiments.search.criteria import Constraint
 from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
 from ackclock.experiments.search.result import NONE, SearchResult, summary
 from ackclock.experiments.search.spec import Question
 from ackclock.figures import numbers, summary_text
+from ackclock.input.cli_values import KEYS
 from ackclock.metrics import METRICS, Metric, Summary
 from ackclock.scenario.points import label
 
