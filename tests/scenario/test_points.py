@@ -204,3 +204,19 @@ def test_what_is_not_swept_cannot_be_chosen(chosen, expected):
     assert str(caught.value).startswith(expected)
     with pytest.raises(InputError, match=r"x.toml: found no table \[sweep\]; expected one with "):
         planning.loads(BASE.replace("[sweep]\n", ""), "x.toml").only(chosen)
+
+
+@pytest.mark.parametrize(
+    ("keys", "short"),
+    [
+        (["network.rate", "network.queue.limit"], ["rate", "limit"]),
+        (["network.up.queue", "network.down.queue", "network.up.rate"], ["up.queue", "down.queue", "rate"]),
+        (["flows[0].congestion", "flows[1].congestion"], ["flows[0].congestion", "flows[1].congestion"]),
+        (["seeds", "record.seeds"], ["seeds", "record.seeds"]),
+    ],
+)
+def test_short_names_of_keys_are_their_unique_ends(keys, short):
+    places = [points.path_of(key) for key in keys]
+    assert all(places)
+    axes = [points.Axis(key, place, place, (1,), (0,)) for key, place in zip(keys, places, strict=True)]
+    assert points.short_keys(axes) == short

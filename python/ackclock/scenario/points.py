@@ -178,9 +178,14 @@ def _word(value: Any) -> str | None:
 
 
 def short_keys(axes: Sequence[Axis]) -> list[str]:
-    """Return short names of the axes: the last part of their keys where that is unique."""
+    """Return short names of the axes: the last parts of their keys that are unique, such as `limit` or `up.queue`."""
     names = [axis.last for axis in axes]
-    return [axis.key if names.count(axis.last) > 1 else axis.last for axis in axes]
+    keys = [axis.key.split(".") for axis in axes]
+    ends = [[".".join(key[-n:]) for key in keys] for n in range(2, MAX_STEPS)]
+    return [
+        axis.last if names.count(axis.last) == 1 else next(end[n] for end in ends if end.count(end[n]) == 1)
+        for n, axis in enumerate(axes)
+    ]
 
 
 def described(values: Mapping[str, Any]) -> str:

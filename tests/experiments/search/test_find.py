@@ -115,6 +115,14 @@ def test_disciplines_are_compared_by_a_goal():
     assert f"Queue limits from the scenario: pfifo 16 packets; {defaults}." in sentences(found)
 
 
+def test_without_a_goal_all_that_meet_the_requirements_are_named():
+    found = find(search_question(tried("pfifo,codel,fq_codel", CONTENT), constraints=[parse_constraint("jain >= 0")]))
+    assert found.best == 0
+    assert "So do codel; fq_codel: --best max:jain selects the best of them." in sentences(found)
+    single = find(search_question(tried("pfifo,fq_codel", CONTENT), constraints=[parse_constraint("jain >= 1.0")]))
+    assert not any("--best" in sentence for sentence in sentences(single))
+
+
 def test_two_goals_have_a_frontier():
     limits = vary("limit=2p..40p/5")
     found = find(

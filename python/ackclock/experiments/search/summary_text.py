@@ -24,7 +24,7 @@ CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 def sentences(answer: SearchResult) -> list[str]:
     """Return the result in sentences, with how certain it is."""
-    parts = (_best_setting, _next_setting, _others, _limits, _confirmed, _phase_dependence, _left)
+    parts = (_best_setting, _also_meeting, _next_setting, _others, _limits, _confirmed, _phase_dependence, _left)
     said = [line for part in parts for line in part(answer)]
     return [sentence for sentence in said if sentence]
 
@@ -75,6 +75,21 @@ def _best_setting(answer: SearchResult) -> Iterator[str]:
         how += " that meets all requirements"
     yield f"{how} is {question.described(best)}{_limit(answer, best)}."
     yield _evidence(answer, best, question.constraints, "There: ")
+
+
+def _also_meeting(answer: SearchResult) -> Iterator[str]:
+    """Yield the other settings that meet all requirements, where nothing was to choose between them."""
+    question = answer.question
+    if answer.best is None or question.end or question.objectives or not question.constraints:
+        return
+    others = [n for n, found in sorted(answer.verdicts.items()) if found.verdict == HOLDS and n != answer.best]
+    if others:
+        settings = [", ".join(question.short_values(number).values()) for number in others]
+        more = f" and {len(others) - MAX_ALIKE} more" if len(others) > MAX_ALIKE else ""
+        values = "; ".join(settings[:MAX_ALIKE])
+        need = question.constraints[0]
+        best = f"--best {'max' if need.is_lower_bound else 'min'}:{need.metric}"
+        yield f"So {'does' if len(others) == 1 else 'do'} {values}{more}: {best} selects the best of them."
 
 
 def _limit(answer: SearchResult, best: int) -> str:
