@@ -128,6 +128,9 @@ def test_the_same_command_repeats_no_run_and_gives_the_same_dossier(bad, folder)
     assert before
     done = call(BAD, "--quick", "--section", "5.1.1", "--out", folder / "bad")
     assert done.exit_code == 0, done.output
+    worst = max(bad["findings"], key=lambda f: (f["verdict"] == WORSE, min(e["mean"] for e in f["excess"].values())))
+    assert f"Most harmful, with the excess of harm over the closest reference:\n  {worst['case']}" in done.output
+    assert "Not selected by --quick or --section: 5.1.2, " in done.output
     assert (folder / "bad" / "dossier.json").read_bytes() == dossier
     assert {path: path.stat().st_mtime_ns for path in (folder / "bad" / "runs").rglob("part-*")} == before
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 from rich.text import Text
@@ -13,6 +13,9 @@ from ackclock.evaluate.cases import Case
 from ackclock.evaluate.run import NOT_SELECTED, Evaluation, Request
 from ackclock.evaluate.verdicts import Change, Finding
 from ackclock.repr_format import counted
+
+#: Findings that the outcome names.
+MAX_WORST = 3
 
 
 def print_cases(cases: Sequence[Case], request: Request) -> None:
@@ -43,8 +46,31 @@ def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -
     console.print("Verdicts on harm: more or no more harmful, or undecided; on performance: worse.", markup=False)
     if changes is not None:
         _print_changes(changes)
-    missing = [section for section, reason in evaluation.not_covered.items() if reason != NOT_SELECTED]
+    for line in _most_harmful(evaluation):
+        console.print(line, markup=False)
+    reasons = evaluation.not_covered
+    missing = [section for section, reason in reasons.items() if reason != NOT_SELECTED]
     console.print(f"Not covered: {', '.join(missing)}; the dossier has the reasons.", markup=False)
+    if left := [section for section, reason in reasons.items() if reason == NOT_SELECTED]:
+        console.print(f"Not selected by --quick or --section: {', '.join(left)}.", markup=False)
+
+
+def _most_harmful(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the findings with the greatest excess of harm, at most one a section and engine."""
+    worst = [score.worst for score in dossier.scorecard(evaluation) if score.worst and score.worst.smallest]
+    worst.sort(key=lambda finding: -finding.smallest.mean if finding.smallest else 0.0)
+    if worst:
+        yield "Most harmful, with the excess of harm over the closest reference:"
+    for finding in worst[:MAX_WORST]:
+        told = dossier.sentence(finding, evaluation.request)
+        yield f"  {_place(finding)}: {told}; excess {dossier.excess_text(finding)}"
+
+
+def _place(finding: Finding) -> str:
+    """Return the section, which the names of the package's scenarios begin with, the scenario and the point."""
+    point, case = dossier.point_text(finding), finding.case
+    name = case if case.startswith(finding.section) else f"{finding.section} {case}"
+    return f"{name} ({point})" if point else name
 
 
 def _print_changes(changes: Sequence[Change]) -> None:
@@ -62,9 +88,6 @@ def _print_changes(changes: Sequence[Change]) -> None:
 def print_failing(failing: Sequence[Finding], unjudged: Sequence[str], request: Request) -> None:
     """Print each verdict that a requirement rules out, and each required section without any, to standard error."""
     for finding in failing:
-        point = dossier.point_text(finding)
-        where = f"{finding.case}{f' ({point})' if point else ''}"
-        text = f"{finding.section}: {finding.sentence}: {where}: {dossier.sentence(finding, request)}"
-        click.echo(text, err=True)
+        click.echo(f"{_place(finding)}: {finding.sentence}: {dossier.sentence(finding, request)}", err=True)
     for section in unjudged:
         click.echo(f"{section}: nothing was judged: the runs have no value of its metrics", err=True)
