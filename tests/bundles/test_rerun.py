@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -175,6 +177,51 @@ def test_engines_of_anothers_making_are_one_line(results, tmp_path, engines):
     told = json.dumps({"engines": engines, "unsupported": {}}).encode()
     change = {"results/compared/comparison.json": told}
     rejection("rerun", rewritten(results, tmp_path, lambda parts: parts.update(change), "compared"))
+
+
+MINE = '''
+import ackclock as ac
+
+@ac.congestion_control
+class Mine:
+    """A window that stays."""
+
+    def __init__(self, initial_window):
+        self.cwnd, self.ssthresh = SEGMENTS, 1.0
+
+    def on_ack(self, ack): ...
+    def on_loss(self, loss): ...
+    def on_timeout(self, now_s, in_flight): ...
+'''
+
+
+def program(folder, *arguments) -> subprocess.CompletedProcess[str]:
+    """Run the program in a process of its own: what it registers ends with it."""
+    command = [sys.executable, "-m", "ackclock", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_an_algorithm_of_ones_own_is_given_again(tmp_path, command):
+    """A bundle holds no code: without the file nothing runs, and another file is noted."""
+    for segments in (4, 5):
+        (tmp_path / f"{segments}.py").write_text(MINE.replace("SEGMENTS", str(segments)))
+    text = (SWEPT if command == "sweep" else SMALL).replace('"cubic"', '"mine"')
+    (tmp_path / "mine.toml").write_text(text)
+    first = program(tmp_path, command, "mine.toml", "--module", "4.py", "--out", "mine", "--no-report")
+    assert first.returncode == 0, first.stderr
+    assert program(tmp_path, "bundle", "mine").returncode == 0
+    without = program(tmp_path, "rerun", "mine.bundle.tar")
+    assert (without.returncode, without.stderr.count("\n")) == (2, 1)
+    assert "found a result with mine, a file of whoever made it" in without.stderr
+    assert "mine: reproduced, byte for byte" in program(tmp_path, "rerun", "mine.bundle.tar", "--module", "4.py").stdout
+    other = program(tmp_path, "rerun", "mine.bundle.tar", "--module", "5.py")
+    assert "mine is another file than it was" in other.stdout
+
+
+def test_programs_are_not_rerun(results, tmp_path):
+    path = rewritten(results, tmp_path, with_manifest(shell={}))
+    assert "found the result of `ackclock shell`, whose programs ran in real time" in rejection("rerun", path)
 
 
 def test_captures_are_bundled_but_not_rerun(tmp_path):

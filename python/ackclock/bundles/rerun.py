@@ -2,7 +2,7 @@
 
 Of a bundle only its scenario's text is used, with the engine's name, the seeds and what a sweep was asked for; it goes
 the way of any scenario, checks included. Nothing in a bundle is executed, and no file of this machine that a bundle
-names is used as a kernel.
+names is used as a kernel, an algorithm or a transport stack: who reruns it gives those.
 """
 
 from __future__ import annotations
@@ -45,10 +45,14 @@ LINUX = "linux"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Around the runs: `kernel` in place of what was used, for the engine linux."""
+    """Around the runs: `kernel` in place of what was used, for the engine linux; the user's own algorithm and transport
+    stacks, as a plan has them.
+    """  # noqa: D205
 
     jobs: int | None = None
     kernel: str | None = None
+    module: Mapping[str, str] | None = None
+    stacks: Sequence[Mapping[str, str]] = ()
     command: str = ""
     progress: Progress = no_progress
 
@@ -110,6 +114,7 @@ class Opened:
     kind: Kind
     folder: Path
     notes: list[str] = field(default_factory=list)
+    has_programs: bool = False
 
 
 def rerun(path: Path, out: Path | None = None, options: Options | None = None) -> Iterator[Outcome]:
@@ -120,7 +125,7 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
     """
     with folders.temporary_folder() as place:
         opened = list(_open(path, place))
-        able = [result for result in opened if result.kind in RUNNABLE]
+        able = [result for result in opened if result.kind in RUNNABLE and not result.has_programs]
         if not able:
             raise _nothing_to_run(path, opened)
         with ExitStack() as stack:
@@ -134,6 +139,8 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
 
 def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
     found = opened[0].kind.value if opened else "no results"
+    if opened and opened[0].has_programs:
+        found = "the result of `ackclock shell`, whose programs ran in real time"
     return InputError(f"{readable(path)}: found {found}; expected a bundle of runs, sweeps or comparisons")
 
 
@@ -146,7 +153,8 @@ def _open(path: Path, place: Path) -> Iterator[Opened]:
         if not isinstance(name, str) or f"{content.RESULTS}/{name}/{MANIFEST}" not in bundle.parts:
             raise InputError(f"{readable(path)}: {archive.LIST}: found a result without its manifest; expected both")
         folder = place / content.RESULTS / name
-        yield Opened(name, result_kind.of(manifests.read(folder).about), folder)
+        about = manifests.read(folder).about
+        yield Opened(name, result_kind.of(about), folder, has_programs="shell" in about)
 
 
 def _run(result: Opened, target: Path, options: Options) -> Outcome:
@@ -198,7 +206,9 @@ def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
     with _reading(result.name):
         given = sweep_result.read(result.folder)
         order = given.manifest["sweep"]
+        _check_own_code(result, order.get("module"), order.get("stacks") or (), options)
         loaded = planning.loads(order["scenario"], _name_of(given.manifest))
+        loaded = replace(loaded, module=options.module, stacks=options.stacks)
         loaded = loaded.on(_kernel(result, order["kernel"], options, [order["engine"]]))
         chosen = {key: order[key] for key in ("seeds", "metrics", "samples", "where")}
         job = sweeps.prepare(loaded, order["engine"], out=target, **chosen)
@@ -226,10 +236,28 @@ _RERUN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
 def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:
     """The plan of the scenario, as this ackclock makes it, for the engines by name and the seeds of the result."""
     text, known = _given(result, about)
+    own = [(known.get("options") or {}).get(name) or {} for name in names]
+    for engine in own:
+        _check_own_code(result, engine.get("module"), engine.get("stacks") or (), options)
     loaded = planning.loads(text, _name_of(about)).on(_kernel(result, _kernel_of(known), options, names))
+    loaded = replace(loaded, module=options.module, stacks=options.stacks)
     plan = _as_long(replace(loaded.plan(), seeds=_seeds(result, about)), known)
     _note_difference(result, known, engines.resolve_inputs(engines.engine(about["engine"]), plan))
     return plan
+
+
+def _check_own_code(result: Opened, module: Any, stacks: Sequence[Any], options: Options) -> None:
+    """Compare the algorithm and the transport stacks of the user who made the result with those that are given."""
+    pairs = [("--module FILE", module, options.module)] if module else []
+    given = {stack["name"]: stack for stack in options.stacks}
+    pairs += [(f"--stack {stack['name']}=FILE", stack, given.get(stack["name"])) for stack in stacks]
+    for option, was, now in pairs:
+        name, sha256 = printable(str(was["name"])), str(was["sha256"])
+        if now is None:
+            found = f"{result.name}: found a result with {name}, a file of whoever made it (SHA-256 {sha256[:12]}…)"
+            raise InputError(f"{found}; expected that file: {option}")
+        if now["sha256"] != sha256:
+            result.notes.append(f"{name} is another file than it was (SHA-256 {sha256[:12]}…)")
 
 
 def _given(result: Opened, about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -255,8 +283,16 @@ def _as_long(plan: Plan, known: Mapping[str, Any]) -> Plan:
 
 def _note_difference(result: Opened, known: Mapping[str, Any], plan: Plan) -> None:
     ours = json.loads(json.dumps(plan.to_dict()))
-    if differs := _first_difference({**known, "seeds": None}, {**ours, "seeds": None}):
+    known = {**known, "options": _without_files(known.get("options")), "seeds": None}
+    if differs := _first_difference(known, {**ours, "options": _without_files(ours["options"]), "seeds": None}):
         result.notes.append(f"this version of ackclock plans the scenario differently: {differs}")
+
+
+def _without_files(options: Any) -> Any:
+    """Return a plan's options without the places of the user's own files, which are another machine's."""
+    if isinstance(options, dict):
+        return {key: _without_files(value) for key, value in options.items() if key != "file"}
+    return [_without_files(item) for item in options] if isinstance(options, list) else options
 
 
 def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[str]) -> str | None:

@@ -146,8 +146,10 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
         )
     data = Dataset.read(folder)
     if "capture" not in data.manifest:
+        pcap = next(iter(sorted(Path(folder, "captures").glob("*.pcap"))), None)
+        example = f", or one of its captures, such as {readable(pcap)}" if pcap else ""
         raise InputError(
-            f"{readable(folder)}: found {result_kind.of(data.manifest).value}; expected {Kind.CAPTURE.value}"
+            f"{readable(folder)}: found {result_kind.of(data.manifest).value}; expected {Kind.CAPTURE.value}{example}"
         )
     return Captured(data, data.manifest["capture"])
 

@@ -57,7 +57,10 @@ def compare(points: Sequence[Point]) -> Agreement:
         open_ = "; ".join(_reason(point) for point in points if point not in decided)
         return Agreement(verdict, agree=False, sentence=f"{verdict.label.capitalize()}, by {names} alone: {open_}")
     each = "; ".join(f"{point.name}: {point.diagnosis.verdict.label}" for point in points)
-    why = " ".join(_differences(points)) or "Each sees another part of the path: --join matches their packets."
+    why = (
+        " ".join(_differences(points))
+        or "Each sees another part of the path: `ackclock capture --join` matches their packets."
+    )
     return Agreement(Cause.UNDECIDED, agree=False, sentence=f"The vantage points do not agree ({each}). {why}")
 
 

@@ -35,7 +35,7 @@ clock_log: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 @click.command(cls=Command)
 @options.captures
-@options.out("Write a result, for report, plot and compare.")
+@options.out("Write a result, for report and plot.")
 @options.json_flag("Print one line of JSON only.")
 @packet_filter
 @clock_log

@@ -45,6 +45,8 @@ def compare(
     congestion control algorithms beside other groups of flows, the harm to each other follows (Ware et al., HotNets
     2019).
 
+    Results that are there already are compared by `ackclock report A B`.
+
     With several engines, one that does not support the scenario has "–" in its column; the reasons follow the table.
 
     Examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,24 +28,40 @@ VERDICTS = {"equal": "equal", "within": "within the interval", "differs": "diffe
 @options.out("Keep the new results in this folder (default: they are compared and discarded).")
 @options.json_flag("Print JSON only, one line for each result.")
 @options.kernel
+@options.module
+@options.stack
 @options.jobs
-def rerun(*, file: Path, out: Path | None, as_json: bool, kernel: str | None, jobs: int | None) -> None:
+def rerun(
+    *,
+    file: Path,
+    out: Path | None,
+    as_json: bool,
+    kernel: str | None,
+    module: Path | None,
+    stacks: Sequence[str],
+    jobs: int | None,
+) -> None:
     """Rerun a bundle and compare the results: byte for byte, or else by their metrics.
 
     A metric that is not equal is within the interval if the 95 % interval of the difference of the means contains zero;
     else it differs. The exit status is 1 if any metric differs, and 2 for a file that is damaged or not a bundle.
-    Nothing in the bundle is executed.
+    Nothing in the bundle is executed: an algorithm or a transport stack of whoever made it is to be given again.
 
     Examples:
         ackclock rerun dumbbell-packet.bundle.tar
         ackclock rerun paper.bundle.tar --out results/again --json
+        ackclock rerun mine.bundle.tar --module mine.py
     """
     from ackclock.bundles import rerun as running
     from ackclock.bundles import verdict
     from ackclock.cli.terminal.output import progress
+    from ackclock.experiments import user_control
+    from ackclock.stacks import register
 
+    own = user_control.bring(module) if module else None
+    registered = [register(given) for given in stacks]
     with progress(f"{file.name}: rerun") as report_progress:
-        settings = running.Options(jobs=jobs, kernel=kernel, command=options.command_line(), progress=report_progress)
+        settings = running.Options(jobs, kernel, own, registered, options.command_line(), report_progress)
         outcomes = list(running.rerun(file, out, settings))
     for outcome in outcomes:
         if as_json:

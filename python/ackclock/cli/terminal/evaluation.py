@@ -46,7 +46,7 @@ def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -
     console.print("Verdicts on harm: more or no more harmful, or undecided; on performance: worse.", markup=False)
     if changes is not None:
         _print_changes(changes)
-    for line in _most_harmful(evaluation):
+    for line in _worst_findings(evaluation):
         console.print(line, markup=False)
     reasons = evaluation.not_covered
     missing = [section for section, reason in reasons.items() if reason != NOT_SELECTED]
@@ -55,7 +55,7 @@ def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -
         console.print(f"Not selected by --quick or --section: {', '.join(left)}.", markup=False)
 
 
-def _most_harmful(evaluation: Evaluation) -> Iterator[str]:
+def _worst_findings(evaluation: Evaluation) -> Iterator[str]:
     """Yield the findings with the greatest excess of harm, at most one a section and engine."""
     worst = [score.worst for score in dossier.scorecard(evaluation) if score.worst and score.worst.smallest]
     worst.sort(key=lambda finding: -finding.smallest.mean if finding.smallest else 0.0)
