@@ -173,6 +173,10 @@ class PartialPlan:
         """Numbers of the links that the metrics look at."""
         return [number for number, link in enumerate(self.links) if link.bottleneck]
 
+    def link_number(self, name: str) -> int | None:
+        """Return the number of the bottleneck of this name; None if there is none."""
+        return next((number for number in self.bottlenecks if self.links[number].name == name), None)
+
     def capacity_bps(self, number: int, measured_bps: float = math.nan) -> float | None:
         """Return what a link can carry: its rate, or the rate of its token buckets if that is less.
 

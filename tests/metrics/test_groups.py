@@ -8,9 +8,11 @@ import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
+from ackclock.errors import InputError
 from ackclock.figures import summary_text
 from ackclock.metrics import METRICS, full_name, groups
 from ackclock.metrics.groups import Demand, max_min_shares
@@ -41,6 +43,19 @@ size = { distribution = "exponential", mean = "30KB", max = "1MB", truncation = 
 kind = "udp"
 packet = "200B"
 rate = "50/s"
+"""
+
+LINE = """
+duration = "8s"
+warmup = "2s"
+[network]
+topology = "asymmetric"
+down = { rate = "20Mbit", delay = "10ms", queue = { discipline = "pfifo", limit = "60p" } }
+up = { rate = "5Mbit", delay = "10ms", queue = { discipline = "pfifo", limit = "60p" } }
+[[flows]]
+[[flows]]
+name = "upload"
+direction = "up"
 """
 
 
@@ -156,13 +171,36 @@ def test_the_groups_of_a_run_add_up(starving: ac.Dataset) -> None:
 def test_names_of_metrics_of_groups():
     assert full_name("goodput[web]") == "goodput_bps[web]"
     assert full_name("fct_p95[a b]", ["fct_p95_s"]) == "fct_p95_s[a b]"
-    assert full_name("utilisation[web]") is None, "a link's"
+    assert full_name("queue_delay_p95[up]") == "queue_delay_p95_s[up]", "a link's"
     assert full_name("nothing[web]") is None
     assert "jain[web]" in METRICS
     assert "jain[web]" not in list(METRICS)
     assert METRICS["goodput_bps[web]"].unit == "bit/s"
-    with pytest.raises(KeyError):
-        METRICS["queue_delay_mean_s[web]"]
+    with pytest.raises(InputError, match='found no group "up"; expected "web"'):
+        metrics.check_names(["goodput_bps[up]"], ["web"], ["up"])
+    with pytest.raises(InputError, match='found no bottleneck "web"; expected one of "up", "down"'):
+        metrics.check_names(["utilisation[web]"], ["web"], ["up", "down"])
+    metrics.check_names(["utilisation[up]", "goodput_bps[web]", "jain[*]", "jain"], ["web"], ["up"])
+
+
+def test_metrics_of_one_of_two_bottlenecks() -> None:
+    """Against the counters of the links, and the mean over all packets."""
+    data = ac.run(ac.loads(LINE).plan())
+    (view,) = metrics.runs(data)
+    links = {row["name"]: row for row in data.links.iter_rows(named=True)}
+    for name, rate_bps in (("down", 20e6), ("up", 5e6)):
+        counts = links[name]
+        assert metrics.value(view, f"utilisation[{name}]") == pytest.approx(
+            8 * counts["departed_bytes"] / rate_bps / 6.0
+        )
+        lost = counts["dropped_p"] / counts["arrived_p"]
+        assert metrics.value(view, f"loss_rate[{name}]") == pytest.approx(lost)
+    delays_s = [metrics.value(view, f"queue_delay_mean_s[{name}]") for name in links]
+    assert min(delays_s) < metrics.value(view, "queue_delay_mean_s") < max(delays_s)
+    assert metrics.value(view, "utilisation[sideways]") is None
+    table = metrics.table(data)["links"]
+    assert table["up"]["utilisation"]["mean"] == metrics.value(view, "utilisation[up]")
+    assert metrics.table(mix("fq_codel"))["links"] == {}, "one bottleneck is what the table is of"
 
 
 def test_the_table_has_who_got_what(starving: ac.Dataset) -> None:
@@ -195,6 +233,19 @@ def test_a_starving_group_is_reported(starving: ac.Dataset) -> None:
 def test_fair_shares_make_no_warning(fair: ac.Dataset) -> None:
     assert summary_text.starvation(metrics.runs(fair)) == []
     assert all(metrics.value(view, "min_share") > 0.8 for view in metrics.runs(fair))
+
+
+def test_one_flow_does_not_starve_however_much_it_loses() -> None:
+    lossy = f"""
+duration = "10s"
+{dumbbell("100Mbit", "50ms")}
+loss = {{ probability = 0.01 }}
+[[flows]]
+congestion = "reno"
+"""
+    data = ac.run(ac.loads(lossy).plan())
+    assert all(metrics.value(view, "min_share") < groups.STARVED for view in metrics.runs(data))
+    assert summary_text.starvation(metrics.runs(data)) == []
 
 
 def test_a_share_is_of_what_a_token_bucket_lets_through() -> None:

@@ -19,7 +19,7 @@ from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.evaluate import SECTIONS, in_section
 from ackclock.input.fields import Loc, nearest, shown
 from ackclock.input.source import read_toml
-from ackclock.metrics import METRICS, groups
+from ackclock.metrics import METRICS, check_names
 from ackclock.plan import Plan
 from ackclock.scenario import planning, scenario
 from ackclock.scenario.planning import Loaded
@@ -283,15 +283,17 @@ def _problem_with_groups(case: Case) -> Problem | None:
     problem, judged = case.loaded.source.problem, case.judged
     found: Problem | None = None
     every: dict[str, None] = {}
+    links: dict[str, None] = {}
     for point in case.loaded.points():
         every.update(dict.fromkeys(group.name for group in point.plan.groups))
+        links.update(dict.fromkeys(link.name for link in point.plan.links if link.bottleneck))
         if judged.victim and found is None and (mistake := _mistaken_victim(case, point.plan, judged.victim)):
             where = f" (where {described(point.values)})" if point.values else ""
             found = problem(("evaluate", "victim"), shown(judged.victim), f"{mistake}{where}")
     for key, metrics in (("harm", case.harm), ("performance", judged.performance)):
         for place, name in enumerate(metrics):
             try:
-                groups.check_names([name], every)
+                check_names([name], every, links)
             except InputError:
                 found = found or problem(("evaluate", key, place), shown(name), f"a group: {nearest(name, every)}")
     return found

@@ -29,13 +29,15 @@ file's `METRICS`; with ranks, if it is a main one.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional, several
+from ackclock.input.fields import nearest, shown
 from ackclock.metrics import (
     completion,
     delay,
@@ -62,7 +64,8 @@ from ackclock.metrics.sharing import shared_bottlenecks, shared_paths
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.tracking import cubic_epochs
-from ackclock.metrics.view import RunView, runs
+from ackclock.metrics.view import ALL_FLOWS, RunView, runs
+from ackclock.partial_plan import groups_of
 
 __all__ = [
     "METRICS",
@@ -71,6 +74,7 @@ __all__ = [
     "Summary",
     "by_group",
     "cdf",
+    "check_names",
     "cubic_epochs",
     "epochs",
     "epochs_by_rule",
@@ -119,6 +123,10 @@ METRICS: Mapping[str, Metric] = Metrics({metric.name: metric for family in FAMIL
 #: Jain's index of all flows as one group: where no two flows are alike, it is the only one.
 JAIN_OF_ALL = "jain[*]"
 
+#: Metrics of each of several bottlenecks in the table of a result, and most bottlenecks that it has.
+LINKS_TABLE = ("utilisation", "queue_delay_mean_s", "queue_delay_p95_s", "loss_rate", "mark_rate")
+MAX_LINKS = 8
+
 #: Units at the end of names, which may be left out.
 UNITS = ("", "_s", "_bps", "_p")
 
@@ -134,6 +142,19 @@ def full_name(name: str, among: Collection[str] = tuple(METRICS)) -> str | None:
         if full in among or (group and full in METRICS and full.removesuffix(group) in among):
             return full
     return None
+
+
+def check_names(metrics: Iterable[str], groups: Collection[str], links: Collection[str]) -> None:
+    """Raise `InputError` for a metric of a group, or of a bottleneck, that is none of these."""
+    for name in metrics:
+        match = OF_GROUP.fullmatch(name)
+        if match is None:
+            continue
+        of_links = METRICS[name].of_links
+        known, kind = (links, "bottleneck") if of_links else (groups, "group")
+        is_known = match[2] in links if of_links else match[2] == ALL_FLOWS or groups_of(match[2], list(groups))
+        if not is_known:
+            raise InputError(f"{name}: found no {kind} {shown(match[2])}; expected {nearest(match[2], known)}")
 
 
 @checked(place=one_of(*PLACES))
@@ -215,7 +236,7 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
     to the part in which they began, and count as unfinished at its end. `epochs` is the rule of what a congestion epoch
     is, if another than the scenario's.
 
-    `groups` has the summaries of each group: see `by_group`.
+    `groups` has the summaries of each group (`by_group`), `links` those of each bottleneck where there are several.
 
     A result with which a perturbed run was made has a key `phase` as well: `{locked, moved}`.
     """
@@ -227,10 +248,8 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
         "engine": data.manifest.get("engine"),
         "runs": [{"seed": view.seed, "metrics": result} for view, result in zip(views, values, strict=True)],
         "summary": {name: result.as_dict() for name, result in summary(values).items()},
-        "groups": {
-            group: {name: result.as_dict() for name, result in summaries.items()}
-            for group, summaries in _by_group(views).items()
-        },
+        "groups": _as_dicts(_by_group(views)),
+        "links": _as_dicts(_by_link(views)),
         **phase,
     }
 
@@ -244,15 +263,29 @@ def by_group(data: Recorded, between: tuple[float, float] | None = None) -> dict
     return _by_group(list(runs(data, between)))
 
 
+def _by_link(views: Sequence[RunView]) -> dict[str, dict[str, Summary]]:
+    """Return the summaries of `LINKS_TABLE` of each bottleneck; nothing where there is one, or more than are shown."""
+    links = views[0].plan.links if views else ()
+    names = dict.fromkeys(link.name for link in links if link.bottleneck and link.name)
+    if not 2 <= len(names) <= MAX_LINKS:
+        return {}
+    return {link: _of_part(views, LINKS_TABLE, link) for link in names}
+
+
+def _of_part(views: Sequence[RunView], names: Sequence[str], part: str) -> dict[str, Summary]:
+    """Return the summaries of metrics of one group, or of one bottleneck."""
+    return {
+        name: _summary(METRICS[name], [_scalar(value(view, f"{name}[{part}]")) for view in views]) for name in names
+    }
+
+
+def _as_dicts(by_part: Mapping[str, Mapping[str, Summary]]) -> dict[str, dict[str, dict[str, float | int | None]]]:
+    return {part: {name: one.as_dict() for name, one in summaries.items()} for part, summaries in by_part.items()}
+
+
 def _by_group(views: Sequence[RunView]) -> dict[str, dict[str, Summary]]:
     names = dict.fromkeys(name for view in views for name in groups.present(view))
-    return {
-        group: {
-            name: _summary(METRICS[name], [_scalar(value(view, f"{name}[{group}]")) for view in views])
-            for name in groups.TABLE
-        }
-        for group in names
-    }
+    return {group: _of_part(views, groups.TABLE, group) for group in names}
 
 
 def _finite(value: Value) -> Value:

@@ -14,19 +14,17 @@ and a receive window per RTT; one of media for its highest rate, and to its plan
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.errors import InputError
-from ackclock.input.fields import nearest, shown
-from ackclock.metrics.metric import OF_GROUP, Metric
+from ackclock.metrics.metric import Metric
 from ackclock.metrics.throughput import Flows, payload
-from ackclock.metrics.view import ALL_FLOWS, RunView
-from ackclock.partial_plan import PartialDatagrams, PartialFlow, PartialPlan, groups_of
+from ackclock.metrics.view import RunView
+from ackclock.partial_plan import PartialDatagrams, PartialFlow, PartialPlan
 
 #: Base RTTs of like flows differ by at most this share.
 SAME_RTT = 0.1
@@ -299,14 +297,6 @@ TABLE = (
 )
 
 
-def check_names(metrics: Iterable[str], groups: Collection[str]) -> None:
-    """Raise `InputError` for a metric of a group that is none of these."""
-    for name in metrics:
-        match = OF_GROUP.fullmatch(name)
-        if match and match[2] != ALL_FLOWS and not groups_of(match[2], list(groups)):
-            raise InputError(f"{name}: found no group {shown(match[2])}; expected {nearest(match[2], groups)}")
-
-
 def present(view: RunView) -> list[str]:
     """Return the names of the groups that have TCP flows or datagrams in the run, in the plan's order."""
     of_groups = ((name, view.of_group(name)) for name in view.plan.group_names)
@@ -314,8 +304,13 @@ def present(view: RunView) -> list[str]:
 
 
 def starved(view: RunView) -> Iterator[tuple[str, Sequence[Share], int]]:
-    """Yield each group with long-lived flows that starve: its name, those flows, and how many it has."""
+    """Yield each group with long-lived flows that starve: its name, those flows, and how many it has.
+
+    One flow by itself does not starve: what it leaves unused, for losses on the path say, nobody takes from it.
+    """
     shares = view.cached(fair_shares)
+    if len(shares) < 2:
+        return
     for name in dict.fromkeys(share.group for share in shares):
         own = [share for share in shares if share.group == name]
         if few := [share for share in own if share.part < STARVED]:

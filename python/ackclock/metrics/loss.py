@@ -164,7 +164,7 @@ METRICS = (
         short="loss rate",
         of_links=True,
     ),
-    Metric("mark_rate", "share", "Mark rate at the bottleneck", mark_rate, of_links=True),
+    Metric("mark_rate", "share", "Mark rate at the bottleneck", mark_rate, ranks=(9,), of_links=True),
     Metric("udp_loss_rate", "share", "Loss rate of UDP", udp_loss_rate, ranks=(9,)),
     Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate, ranks=(10,)),
     Metric("timeouts", "", "Timeouts", timeouts, ranks=(11,)),

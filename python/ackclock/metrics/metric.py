@@ -61,7 +61,7 @@ LESS = (
 )
 
 
-#: A metric and a group of flows: `goodput_bps[web]`; `[*]` is all flows.
+#: A metric and a group of flows, `goodput_bps[web]`; `[*]` is all flows. Of links: a bottleneck, `utilisation[up]`.
 OF_GROUP = re.compile(r"([^\[\]]+)\[(.+)\]", re.DOTALL)
 
 
@@ -73,7 +73,7 @@ class Metric:
     count); `per_flow` means that the value is a list with an item for each flow. A main metric has `ranks` in the order
     of `PLACES`, the lowest first and 0 where it is not shown, and perhaps a `short` label for a column. One that is
     `of_several` means nothing where one flow is alone. One that is `of_links` looks at links, or at all flows
-    together, so it has no value for a group.
+    together, so it has values for links and none for groups.
     """
 
     name: str
@@ -99,6 +99,18 @@ class Metric:
             self, name=f"{self.name}[{group}]", label=f"{self.label}, {whose}", function=function, ranks=(), short=""
         )
 
+    def of_link(self, link: str) -> Metric:
+        """Return the metric of one bottleneck alone: null in a run without such a link."""
+
+        def function(view: RunView) -> Value:
+            chosen = view.of_link(link)
+            return None if chosen is None else self.function(chosen)
+
+        function.__doc__ = inspect.getdoc(self.function)
+        return replace(
+            self, name=f"{self.name}[{link}]", label=f"{self.label}, {link}", function=function, ranks=(), short=""
+        )
+
     def rank(self, place: str) -> int:
         """Return its place among the main metrics; 0 if it is not shown there."""
         return dict(zip(PLACES, self.ranks, strict=False)).get(place, 0)
@@ -121,13 +133,16 @@ class Metric:
 
 
 class Metrics(dict[str, Metric]):
-    """Metrics by name. Those of one group (`goodput_bps[web]`) are made when they are asked for, and not listed."""
+    """Metrics by name. Those of a group (`goodput_bps[web]`) and of a link (`utilisation[up]`) are made when they are
+    asked for, and not listed.
+    """  # noqa: D205
 
     def __missing__(self, name: str) -> Metric:
         match = OF_GROUP.fullmatch(name)
-        if match is None or not dict.__contains__(self, match[1]) or self[match[1]].of_links:
+        if match is None or not dict.__contains__(self, match[1]):
             raise KeyError(name)
-        return self[match[1]].of_group(match[2])
+        metric = self[match[1]]
+        return metric.of_link(match[2]) if metric.of_links else metric.of_group(match[2])
 
     def __contains__(self, name: object) -> bool:
         try:

@@ -358,3 +358,13 @@ def flow_lifetimes(block: Block) -> FlowLifetimes:
     ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
     ends_s[np.isnan(ends_s)] = np.inf
     return FlowLifetimes(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
+
+
+def is_bottleneck(block: Block) -> npt.NDArray[np.bool_]:
+    """Return which links of a block are bottlenecks."""
+    return np.asarray(block["bottleneck"], dtype=bool)
+
+
+def is_of(links: Sequence[int], block: Block) -> npt.NDArray[np.bool_]:
+    """Return which rows of a block are of these links."""
+    return np.isin(block["link"], links)

@@ -21,7 +21,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
 from ackclock.metrics.epoch_rules import RULES
 from ackclock.metrics.protocols import Piece, Recorded
-from ackclock.metrics.rows import Array, Block, Choice, FlowLifetimes, Grid, Rows, flow_lifetimes
+from ackclock.metrics.rows import Array, Block, Choice, FlowLifetimes, Grid, Rows, flow_lifetimes, is_bottleneck, is_of
 from ackclock.partial_plan import PartialPlan
 
 __all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_name", "runs"]
@@ -94,7 +94,7 @@ class RunView:
 
     `epochs` is the rule of what a congestion epoch is, if another than the plan's.
 
-    With `group`, the flows are those of the plan's groups of this name alone, or all (`*`): see `of_group`.
+    `group` is the name of the groups whose flows are looked at (`*`: all, as one), `link` the number of the bottleneck.
     """
 
     data: Recorded
@@ -104,6 +104,7 @@ class RunView:
     given: Mapping[str, Any] = field(default_factory=dict)
     epochs: str | None = None
     group: str | None = None
+    link: int | None = None
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     _runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
@@ -123,6 +124,13 @@ class RunView:
         if ("group", name) not in self._cache:
             self._cache["group", name] = replace(self, group=name, given={}, _cache={})
         return cast("RunView", self._cache["group", name])
+
+    def of_link(self, name: str) -> RunView | None:
+        """Return the view in which one of the plan's bottlenecks is the only one; None if it has none of this name."""
+        number = self.plan.link_number(name)
+        if number is not None and ("link", name) not in self._cache:
+            self._cache["link", name] = replace(self, link=number, given={}, _cache={})
+        return self._cache.get(("link", name))
 
     @property
     def _groups(self) -> npt.NDArray[np.uint32] | None:
@@ -256,7 +264,8 @@ class RunView:
             return Choice(columns, partial(_started, until_s, self.requests, self._groups), hidden)
         if table == "links":
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
-            return Choice(("bottleneck",), _is_bottleneck, hidden)
+            is_chosen = is_bottleneck if self.link is None else partial(is_of, [self.link])
+            return Choice(("bottleneck", "link"), is_chosen, hidden)
         if table in OF_FLOWS and self._groups is not None:
             datagrams = self._datagrams["flow"] if table == "delays" else ()
             own = np.union1d(self.rows("flows")["flow"], datagrams)
@@ -267,8 +276,7 @@ class RunView:
         if table == "frames":
             media = self._datagrams["flow"]
             return Choice(("flow",), lambda block: np.isin(block["flow"], media))
-        bottlenecks = self.bottlenecks
-        return Choice(("link",), lambda block: np.isin(block["link"], bottlenecks))
+        return Choice(("link",), partial(is_of, self.bottlenecks))
 
     def _pieces(self, table: str) -> Sequence[Piece]:
         pieces = self.data.parts.get(table, ())
@@ -379,8 +387,10 @@ class RunView:
         Of several links that the plan calls bottlenecks, those that dropped, marked or lost packets, or that were used
         for nine tenths of what they can carry; if none did, the one used most. All, where nothing was counted.
         """
+        if self.link is not None:
+            return [self.link]
         columns = ("departed_bytes", "dropped_p", "marked_p", "lost_p")
-        links = Rows(self._pieces("links"), Choice(("bottleneck",), _is_bottleneck), *ORDERS["links"])
+        links = Rows(self._pieces("links"), Choice(("bottleneck",), is_bottleneck), *ORDERS["links"])
         numbers = [int(number) for number in links["link"]]
         departed_bytes, *refused = (links[column] for column in columns)
         if len(numbers) < 2 or np.isnan(departed_bytes).any() or np.isnan(refused[0]).any():
@@ -400,8 +410,7 @@ class RunView:
     def at_bottleneck(self, table: str) -> Rows:
         """Return `links`, or `queue_samples` of the measured part, of the links that limited flows."""
         if ("bottleneck", table) not in self._cache:
-            numbers = self.limiting
-            choice = replace(self._choice(table), columns=("link",), mask=partial(_is_one_of, numbers))
+            choice = replace(self._choice(table), columns=("link",), mask=partial(is_of, self.limiting))
             rows = Rows(self._pieces(table), choice, *ORDERS.get(table, ()))
             rows = rows.between(self.warmup_s, self.duration_s) if table in TIMED else rows
             self._cache["bottleneck", table] = rows
@@ -455,14 +464,6 @@ def _started(
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
-def _is_bottleneck(block: Block) -> npt.NDArray[np.bool_]:
-    return np.asarray(block["bottleneck"], dtype=bool)
-
-
-def _is_one_of(links: Sequence[int], block: Block) -> npt.NDArray[np.bool_]:
-    return np.isin(block["link"], links)
-
-
 def _is_datagrams(groups: npt.NDArray[np.uint32] | None, block: Block) -> npt.NDArray[np.bool_]:
     found = block.equals("congestion", DATAGRAMS)
     return found if groups is None else np.asarray(found & np.isin(block["group"], groups))
@@ -491,7 +492,7 @@ def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str
     runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = {}
     for run in data.runs:
         number, given = int(run["run"]), run.get("metrics") or {}
-        view = RunView(data, number, run.get("seed"), None, given, epochs, None, {}, runs_of_pieces)
+        view = RunView(data, number, run.get("seed"), None, given, epochs, None, None, {}, runs_of_pieces)
         if between is not None and not 0 <= between[0] < between[1] <= view.duration_s:
             raise InputError(
                 f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"

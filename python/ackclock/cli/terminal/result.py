@@ -25,6 +25,9 @@ SUMMARY = (
 )
 
 
+#: Metrics that are shown only where they are not 0: most queues do not mark.
+ONLY_POSITIVE = ("mark_rate",)
+
 #: Groups in the table of who got what; all are in the report and in JSON.
 MAX_GROUPS = 5
 
@@ -52,6 +55,8 @@ def print_result(data: Dataset, metrics: Mapping[str, Any], *, err: bool = False
         console.print(summary_text.phase_sentence(metrics[PHASE]))
     if metrics["groups"]:
         console.print(_group_table(metrics["groups"]))
+    if metrics["links"]:
+        console.print(_link_table(metrics["links"]))
     console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 
@@ -104,6 +109,17 @@ def _group_table(by_group: Mapping[str, Any]) -> Table:
     return table
 
 
+def _link_table(by_link: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return what each of several bottlenecks did, a column a link."""
+    table = output.table("bottleneck", *map(Text, by_link))
+    for name in next(iter(by_link.values())):
+        means = [rows[name]["mean"] for rows in by_link.values()]
+        if any(mean is not None and (mean or name not in ONLY_POSITIVE) for mean in means):
+            label = METRICS[name].label.removesuffix(" at the bottleneck").lower()
+            table.add_row(label, *(numbers.value(mean, METRICS[name].unit) for mean in means))
+    return table
+
+
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     title = ", ".join(filter(None, (engine, f"{runs} runs" if runs > 1 else "one run: no intervals")))
     headings = ("metric", "mean", "95 % interval", "n")
@@ -113,7 +129,7 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     competing = summary.get("min_group_share", {}).get("mean") is not None
     for name in names:
         row = summary.get(name, {})
-        if row.get("mean") is not None:
+        if row.get("mean") is not None and (row["mean"] or name not in ONLY_POSITIVE):
             mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
             label = summary_text.metric_label(name, competing=competing)
             table.add_row(label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))

@@ -142,10 +142,11 @@ def _settings(answer: SearchResult) -> Iterator[str]:
 def _tc_commands(plan: Plan, values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the commands of `tc` for each link of which a key was varied, else for the bottleneck."""
     links = [number for number, link in enumerate(plan.links) if any(_is_of_link(key, link.name) for key in values)]
+    is_one_of_several = sum(link.bottleneck for link in plan.links) > 1
     for number in links or [plan.bottleneck]:
         with suppress(ExportError):
             script = export(replace(plan, bottleneck=number), "tc", DEVICE)
-            if len(links) > 1:
+            if is_one_of_several:
                 yield f"# {plan.links[number].name}, at the device before it:"
             yield from (line for line in script.text.splitlines() if line.startswith(("tc qdisc add", "tc class add")))
 

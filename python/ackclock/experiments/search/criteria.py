@@ -154,9 +154,7 @@ def missing_metric(metric: str) -> InputError:
 
 def _expected(name: str, scalars: list[str]) -> str:
     if match := OF_GROUP.fullmatch(name):
-        base = full_name(match[1], scalars)
-        is_of_links = base is not None and METRICS[base].of_links
-        return f"a metric of flows: {base} is of links" if is_of_links else nearest(match[1], scalars)
+        return nearest(match[1], scalars)
     return "a metric with one value a run" if name in METRICS else nearest(name, scalars)
 
 

@@ -15,7 +15,7 @@ from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_r
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary, relocated
 from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective, check_groups
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
-from ackclock.metrics import groups, main
+from ackclock.metrics import check_names, main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
 from ackclock.scenario.points import Sweep, label, short_labels
@@ -194,7 +194,8 @@ def question(  # noqa: PLR0913 (what is asked, and how it is answered)
     )
     made = replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
     plans = [made.point(number).plan for number in made.checked_first]
-    groups.check_names(made.metrics, dict.fromkeys(group.name for plan in plans for group in plan.groups))
+    links = [link.name for plan in plans for link in plan.links if link.bottleneck]
+    check_names(made.metrics, dict.fromkeys(group.name for plan in plans for group in plan.groups), links)
     check_groups([*(need.metric for need in constraints), *goal_metrics], plans)
     is_judged = any(need.metric == NO_STARVATION.metric for need in constraints)
     if not (allow_starvation or is_judged) and _competing(plans[0]) > 1:

@@ -18,7 +18,7 @@ from ackclock.experiments.sweep import designs
 from ackclock.experiments.sweep.designs import Shard
 from ackclock.experiments.sweep.runs import Runs
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import JAIN_OF_ALL, METRICS, full_name, groups, main
+from ackclock.metrics import JAIN_OF_ALL, METRICS, check_names, full_name, main
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded, Point
@@ -159,8 +159,10 @@ def _seeds(loaded: Loaded, order: SweepSpec, numbers: Sequence[int], progress: P
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     found = []
     names: dict[str, None] = {}
+    links: dict[str, None] = {}
     for done, point in enumerate(loaded.points(numbers)):
         names.update(dict.fromkeys(group.name for group in point.plan.groups))
+        links.update(dict.fromkeys(link.name for link in point.plan.links if link.bottleneck))
         try:
             checked_plan(engine, order, point)
         except UnsupportedError as error:
@@ -171,7 +173,7 @@ def _seeds(loaded: Loaded, order: SweepSpec, numbers: Sequence[int], progress: P
             progress(done / len(numbers))
     if reasons:
         raise UnsupportedError(reasons)
-    groups.check_names(order.metrics, names)
+    check_names(order.metrics, names, links)
     return found
 
 
