@@ -202,7 +202,7 @@ def program(folder, *arguments) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])
-def test_algorithms_and_stacks_are_given_again(tmp_path, command):
+def test_rerun_takes_a_module(tmp_path, command):
     """A bundle holds no code: without the file nothing runs, and another file is noted."""
     for segments in (4, 5):
         (tmp_path / f"{segments}.py").write_text(MINE.replace("SEGMENTS", str(segments)))

@@ -115,16 +115,30 @@ def test_dctcp_behind_a_qdisc_that_does_not_mark(queue):
     assert ("ecn = true makes it mark" in sentence) == (queue["discipline"] != "pfifo")
 
 
+MARKING = [
+    {"discipline": "codel", "ecn": True},
+    {"discipline": "fq_codel"},  # ecn is its default
+    {"discipline": "codel", "ce_threshold": "1ms"},
+    {"discipline": "dualpi2"},
+    {"discipline": "cake"},
+]
+
+
+@pytest.mark.parametrize("queue", MARKING)
+def test_hosts_with_ecn_behind_a_qdisc_that_marks(queue):
+    assert warned(tcp={"ecn": "classic"}, network__queue=queue) == []
+
+
 @pytest.mark.parametrize(
-    "queue",
-    [
-        {"discipline": "codel", "ecn": True},
-        {"discipline": "fq_codel"},  # ecn is its default
-        {"discipline": "codel", "ce_threshold": "1ms"},
-        {"discipline": "dualpi2"},
-        {"discipline": "cake"},
-    ],
+    ("queue", "count"), [({"discipline": "codel"}, 1), ({"discipline": "pfifo", "limit": "1bdp"}, 0)]
 )
+def test_hosts_with_ecn_behind_a_qdisc_that_could_mark(queue, count):
+    sentences = warned(tcp={"ecn": "classic"}, network__queue=queue)
+    expected = ["The hosts have ECN, and the codel of bottleneck drops where it could mark: ecn = true in its table"]
+    assert [sentence.partition(" makes")[0] for sentence in sentences] == expected[:count]
+
+
+@pytest.mark.parametrize("queue", MARKING)
 def test_dctcp_behind_a_qdisc_that_marks(queue):
     assert warned(**DCTCP, network__queue=queue) == []
 

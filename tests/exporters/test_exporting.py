@@ -259,5 +259,5 @@ def test_each_direction_of_a_line_can_be_a_device():
 def test_a_rate_that_follows_a_trace_is_rejected_by_tc(scenario, device):
     loaded = ac.load(Path(__file__).parents[2] / "scenarios" / f"{scenario}.toml")
     plan = next(iter(loaded.points([0]))).plan if loaded.sweep else loaded.plan()
-    with pytest.raises(exporters.ExportError, match="a rate that follows a trace: the script has one rate"):
+    with pytest.raises(exporters.ExportError, match="rates that follow traces: the script has one rate"):
         exporters.export(plan, "tc", device)

@@ -11,6 +11,8 @@ A guard of a plan needs no run, a guard of a result the metrics of its runs. Bot
 - *Phase effects*: see `phase_effects`.
 - *Unmarked DCTCP*: it controls its window by the share of marked packets. Without marks it reacts to loss only, as a
   conventional TCP does (RFC 8257 section 3.5).
+- *Unused ECN*: hosts that negotiate ECN gain by it where the bottleneck marks (RFC 3168), which in Linux's AQMs is a
+  parameter.
 - *Short queues*: a limit below ten packets has no room for one initial window (RFC 6928).
 - *AQMs with a FIFO's limit*: an AQM lets a burst pass and acts on the delay that persists, for CoDel over an interval
   of 100 ms (RFC 8289 section 4.2). Behind a smaller limit the queue overflows before the AQM acts.
@@ -141,6 +143,21 @@ def unmarked_doubt(plan: Plan, engine: str) -> str | None:
                 f"The flows with {kind} rely on ECN marks, and the {name} of {found.name} makes none, so they react "
                 f"to losses only, as Reno does; {remedy}."
             )
+    return None
+
+
+def unused_ecn_doubt(plan: Plan, engine: str) -> str | None:
+    """Return a warning about hosts with ECN whose bottleneck could mark, and drops instead."""
+    for number, group in enumerate(plan.groups):
+        if group.tcp is None or group.tcp.ecn != "classic":
+            continue
+        for link in _bottlenecks(plan, number):
+            name = link.queue.discipline
+            if not _marks(link.queue) and "ecn" in algorithms.spec("queue", name).parameters:
+                return (
+                    f"The hosts have ECN, and the {name} of {link.name} drops where it could mark: ecn = true in its "
+                    "table makes it mark."
+                )
     return None
 
 
@@ -339,6 +356,7 @@ PLAN_GUARDS: tuple[PlanGuard, ...] = (
     model_doubt,
     phase_doubt,
     unmarked_doubt,
+    unused_ecn_doubt,
     step_doubt,
     short_queue_doubt,
     small_limit_doubt,

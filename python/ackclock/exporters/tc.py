@@ -116,7 +116,7 @@ def _missing_at(link: LinkPlan) -> Iterator[str]:
     if link.loss and link.loss["kind"] == "every":
         yield "loss of every n-th packet"
     if link.trace:
-        yield "a rate that follows a trace: the script has one rate"
+        yield "rates that follow traces: the script has one rate"
 
 
 def _is_plain(source: DatagramPlan) -> bool:
