@@ -149,7 +149,7 @@ def test_json_is_all_of_standard_output(here):
     result = call("run", "small.toml", "--json", "--no-report")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    assert set(found) == {"scenario", "engine", "runs", "summary", "groups", "warnings"}
+    assert set(found) == {"scenario", "engine", "runs", "summary", "groups", "links", "warnings"}
     assert [run["seed"] for run in found["runs"]] == [1, 2]
     assert set(found["summary"]["utilisation"]) == {"mean", "ci95_low", "ci95_high", "n"}
     assert "wrote results/small-packet" in result.stderr

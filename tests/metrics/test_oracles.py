@@ -284,7 +284,7 @@ def test_table_is_what_json_prints() -> None:
     rows = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 3_750_000])}
     more = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 11_250_000])}
     table = metrics.table(Dataset.concat([synthetic.dataset(PLAN, rows, 3), synthetic.dataset(PLAN, more, 4)]))
-    assert list(table) == ["scenario", "engine", "runs", "summary", "groups"]
+    assert list(table) == ["scenario", "engine", "runs", "summary", "groups", "links"]
     assert (table["scenario"], table["engine"]) == ("made by hand", "packet")
     assert [run["seed"] for run in table["runs"]] == [3, 4]
     assert table["runs"][0]["metrics"]["goodput_flow_bps"] == pytest.approx([6e6, 2e6])

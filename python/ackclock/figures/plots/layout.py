@@ -153,8 +153,8 @@ def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
     low, high = axis.get_view_interval()
     spread = high / low if low > 0 else 1e3
     spec = axis.axes.get_subplotspec()
-    few = is_narrow() or (spec is not None and spec.get_gridspec().ncols > 1)
-    most = 30 if few else 1e3
+    columns = spec.get_gridspec().ncols if spec is not None else 1
+    most = 30 if is_narrow() or columns > 2 else 150 if columns == 2 else 1e3
     axis.set_major_locator(LogLocator(subs=(1.0,) if spread > most else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     axis.set_minor_formatter(NullFormatter())
