@@ -146,10 +146,17 @@ def level(view: RunView, flow: int | None = None, between: Between = None) -> Dr
     references = (Reference(depth / factor, f"depth\n{numbers.value(depth, 'bytes')}"),) if depth else ()
     limiter, rate = path.get("limiter", "limiter"), numbers.value(path.get("rate_bps"), "bit/s")
     title = f"Bytes above {rate} ({limiter})"
-    caption = f"Bytes of all flows above {rate}: a policer drops where they reach its depth, and only there."
+    caption = f"Bytes of all flows above {rate}{LAWS.get(limiter, '')}."
     panel = Panel(Axis(f"Above the rate ({unit})", unit, from_zero=True), layers, references)
     return part.drawing("level", "Bytes above the limiter’s rate", title, caption, panel)
 
+
+#: What each limiter does with the bytes above its rate.
+LAWS = {
+    "queue": ": a full queue drops where they reach its limit, and only there",
+    "policer": ": a policer drops where they reach its depth, and only there",
+    "shaper": ": a shaper lets them pass up to its burst, and delays the rest",
+}
 
 #: Words and colour → the classes of stalls that are meant.
 STALLS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,9 @@ def goodput(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
         if "goodput_bps" not in other.view.given:
             theirs = other.read(lambda view: curves.goodputs(view, window_s))
             each += other.lines(lines, theirs, 1 / each_bps)
-    what = f"Goodput at the senders, averaged over the last {window_s:.2g} s: of all flows together, and of each"
+    is_single = every.count == 1 and not laid
+    whose = "" if is_single else ": of all flows together, and of each"
+    what = f"Goodput at the senders, averaged over the last {window_s:.2g} s{whose}"
     caption = explained(every, what)
     if datagrams.count:
         caption += " UDP flows are drawn by what their receivers got; the upper curve is without them."
@@ -130,9 +133,8 @@ def goodput(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
         (Reference(rate_bps / unit_bps, "link\nrate"),) if rate_bps else (),
     )
     below = Panel(Axis(f"Each flow ({each_unit})", each_unit, from_zero=True), each, weight=1.5)
-    return _over_run(
-        view, "goodput", "Goodput", caption, [above, below], f"Goodput, mean over the last {window_s:.2g} s"
-    )
+    panels = [replace(above, y=replace(above.y, title=f"Goodput ({unit})"))] if is_single else [above, below]
+    return _over_run(view, "goodput", "Goodput", caption, panels, f"Goodput, mean over the last {window_s:.2g} s")
 
 
 def _total_goodput(view: RunView, window_s: float) -> tuple[Array, Array]:
@@ -241,7 +243,8 @@ def explained(lines: Lines, what: str) -> str:
     if lines.count > figure_spec.MAX_LINES:
         some = f"some of the {lines.count:,} flows as thin lines, the mean as a thick one"
         return f"{what}: {some}, and the band that holds 80 % of all flows."
-    return f"{what}. Click a name in the legend to hide it, double-click to see it alone."
+    legend = " Click a name in the legend to hide it, double-click to see it alone." if lines.count > 1 else ""
+    return f"{what}.{legend}"
 
 
 def goodputs(names: Sequence[str], views: Sequence[RunView]) -> Drawing:

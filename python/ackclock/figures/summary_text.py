@@ -203,6 +203,8 @@ def _completion(subject: Subject) -> str:
     mean_s, p95_s = subject.mean("fct_mean_s"), subject.mean("fct_p95_s")
     if mean_s is None or p95_s is None:
         return ""
+    if subject.flows == 1:
+        return f"The transfer took {numbers.value(mean_s, 's')}."
     return f"Transfers took {numbers.value(mean_s, 's')} on average, 95 % of them at most {numbers.value(p95_s, 's')}."
 
 

@@ -189,6 +189,18 @@ def test_competing_groups_are_columns_and_their_smallest_share_is_a_main_number(
     assert re.search(r"Total goodput [\d.]+ Mb/s Smallest share of a group [\d.]+ % Mean queueing delay", words)
 
 
+def test_of_one_flow_nothing_is_shown_that_takes_several() -> None:
+    """No fairness, no legend to click, and one panel of goodput, which would be drawn twice."""
+    page = report.render([ac.run(ac.loads(f'duration = "4s"\n{dumbbell("5Mbit", "20ms")}\n[[flows]]\nsize = "1MB"'))])
+    words = body(page)
+    assert "The transfer took" in words
+    assert "Total goodput" in words
+    assert "Jain's fairness index" not in words[: words.index("The numbers")]
+    assert "legend" not in words
+    assert "yaxis2" not in specs(page)["result0-goodput"]["layout"]
+    assert "yaxis2" in specs(page)["result0-queue"]["layout"]
+
+
 def test_flows_are_counted_on_average_over_the_runs() -> None:
     """Traffic that is drawn makes other transfers in each run; 7 and 12 are 9.5 on average."""
     view = next(metrics.runs(synthetic.sawtooth(flow_count=7, seeds=1)))

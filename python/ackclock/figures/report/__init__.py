@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from ackclock import metrics
 from ackclock.dataset import Dataset, folders
 from ackclock.errors import InputError
@@ -112,7 +114,8 @@ def _figures(view: RunView, runs: Runs, points: int) -> list[Figure]:
         partial(_response, runs.data),
     ]
     if "capture" in view.data.manifest:
-        makers += [partial(capture_figures.KINDS[kind], view) for kind in OF_CAPTURES]
+        kinds = {**capture_figures.KINDS, "stalls": _stalls}
+        makers += [partial(kinds[kind], view) for kind in OF_CAPTURES]
     return [figure for make in makers for figure in possible(make, points)]
 
 
@@ -120,6 +123,12 @@ def _epochs(view: RunView) -> Drawing:
     if not view.cached(epoch.epochs).height:
         raise InputError("no packet was dropped at the bottleneck")
     return run_figures.epochs(view)
+
+
+def _stalls(view: RunView) -> Drawing:
+    if view.data.scan("stalls").filter(pl.col("run") == view.run).select(pl.len()).collect().item() == 0:
+        raise InputError("no flow stalled")
+    return capture_figures.stalls(view)
 
 
 def _response(data: Recorded) -> Drawing:
@@ -171,6 +180,7 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "key": f"result{number}",
         "name": result.name,
         "sentences": [
+            *([manifest["capture"]["summary"]] if "capture" in manifest else []),
             *summary_text.result_sentences(result.subject),
             *([summary_text.phase_sentence(manifest[PHASE])] if PHASE in manifest else []),
         ],
@@ -180,7 +190,7 @@ def _section(number: int, result: Result) -> dict[str, Any]:
             for sentence in find(metrics.runs(result.runs.data))
         ],
         "groups": _group_table(result.runs.data),
-        "cards": _cards(summaries),
+        "cards": _cards(summaries, alone=result.subject.flows + result.subject.datagrams == 1),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
         "warms_up": result.first.warmup_s > 0,
@@ -210,9 +220,9 @@ def _group_table(data: Recorded) -> tuple[Sequence[str], Sequence[Sequence[str]]
     return ["", *first[1:]], others
 
 
-def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
+def _cards(summaries: Mapping[str, Summary], *, alone: bool) -> list[dict[str, str]]:
     """Return the main numbers: where groups compete, the smallest share, which Jain's index of like flows hides."""
-    names = metrics.main("card")
+    names = [name for name in metrics.main("card") if not (alone and metrics.METRICS[name].of_several)]
     if summaries["min_group_share"].n:
         names[names.index("jain")] = "min_group_share"
     return [_card(name, summaries[name]) for name in names if summaries[name].n]
