@@ -9,7 +9,11 @@ import pytest
 from tests.capture.test_diagnosis import limited, reported
 
 from ackclock import capture
+from ackclock.capture.ecn import NO_ECN
 from ackclock.capture.observations import observations
+
+#: The feedback of a connection whose handshake was not captured.
+UNREADABLE = dict.fromkeys(("ece_packets", "cwr_packets"))
 
 LIVE = Path(__file__).parent / "live"
 
@@ -109,14 +113,33 @@ def test_a_few_packets_are_no_evidence():
 
 def test_reneging_and_l4s_have_a_sentence():
     assert "SACK reneging" in sentences(flow(sack_reneged=3))[0]
-    l4s = {"ce_packets": 0, "ect1_packets": 9, "ece_packets": None, "cwr_packets": None}
-    assert sentences(flow(ecn=l4s)) == ["Nine packets carried ECT(1) (L4S). None was marked."]
+    l4s = {**NO_ECN, **UNREADABLE, "ect1_packets": 9}
+    none = {**l4s, "reported_marks": 0}
+    assert sentences(flow(ecn=none)) == ["Nine packets carried ECT(1) (L4S). None was marked."]
+    (not_readable,) = sentences(flow(ecn=l4s))
+    assert not_readable.startswith("Nine packets carried ECT(1) (L4S). What the receiver reported of marks is not read")
+    assert "None was marked" not in not_readable
+    (partly,) = sentences(flow(ecn={**l4s, "ce_packets": 2}))
+    assert partly.startswith("Two packets were CE-marked instead of dropped (ECN): what the receiver reported of marks")
+
+
+def test_the_counter_of_accecn_is_read_instead_of_ece_and_cwr():
+    accurate = {**NO_ECN, **UNREADABLE, "ect1_packets": 90, "reported_marks": 12}
+    (reported_marks,) = sentences(flow(ecn=accurate))
+    assert reported_marks.startswith(
+        "Packets were CE-marked instead of dropped (ECN): the receiver reported twelve marked"
+    )
+    around = {**accurate, "ce_packets": 20, "reported_is_minimum": True, "reported_marked_bytes": 29_000}
+    (at_least,) = sentences(flow(ecn=around))
+    assert "the receiver reported at least twelve marked packets with 29.0 kB of data (AccECN)" in at_least
+    assert "ECE" not in at_least
+    assert "CWR" not in at_least
 
 
 def test_one_packet_is_spoken_of_in_the_singular():
     (exchanged,) = sentences(flow(keep_alives={"probes": 1, "unanswered": 0}))
     assert exchanged.startswith("One keep-alive was exchanged")
-    l4s = {"ce_packets": 1, "ect1_packets": 1, "ece_packets": 1, "cwr_packets": 1}
+    l4s = {**NO_ECN, "ce_packets": 1, "ect1_packets": 1, "ece_packets": 1, "cwr_packets": 1}
     (marked,) = sentences(flow(ecn=l4s))
     assert marked.startswith("One packet was CE-marked instead of dropped (ECN): one acknowledgement echoed it")
     assert sentences(flow(sack_reneged=1))[0].startswith("One segment was retransmitted")

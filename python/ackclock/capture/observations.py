@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ackclock.capture.findings import OF_LOSSES, WORTH, Cause, Finding
+from ackclock.capture.ecn import of_ecn
+from ackclock.capture.findings import OF_LOSSES, WORTH, Cause, Finding, times, was
 from ackclock.figures import numbers
 from ackclock.figures.summary_text import counted
 
@@ -37,16 +38,12 @@ MIN_UNANSWERED = 3
 
 def observations(flows: Flows) -> Iterator[Finding]:
     """Return the findings in the order of what they explain: handshake, path, acknowledgements, ends."""
-    for kind in (_fast_open, _ecn, _outages, _route, _ack_path, zero_windows, _reneging, _keep_alives):
+    for kind in (_fast_open, of_ecn, _outages, _route, _ack_path, zero_windows, _reneging, _keep_alives):
         yield from kind(flows)
 
 
 def _connections(count: int, verb: str) -> str:
     return f"One connection {verb}" if count == 1 else f"{count:,} connections {verb}"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
 
 
 def _fast_open(flows: Flows) -> Iterable[Finding]:
@@ -65,26 +62,6 @@ def _fast_open(flows: Flows) -> Iterable[Finding]:
     sentence += f"; the SYN/ACK{which} did not acknowledge them, so they were retransmitted a round trip later."
     then = "Enable TCP Fast Open at the server (net.ipv4.tcp_fastopen); a stale cookie is renewed by that SYN/ACK."
     yield Finding(Cause.HOST, sentence, evidence, next=then)
-
-
-def _ecn(flows: Flows) -> Iterable[Finding]:
-    """Return the finding of congestion marks (RFC 3168), and of L4S (RFC 9331)."""
-    counts = {key: sum(flow["ecn"][key] or 0 for flow in flows) for key in ("ce_packets", "ece_packets", "cwr_packets")}
-    l4s = sum(flow["ecn"]["ect1_packets"] for flow in flows)
-    evidence = {**counts, "ect1_packets": l4s}
-    low_latency = f" {counted(l4s, 'packet').capitalize()} carried ECT(1) (L4S)." if l4s else ""
-    if counts["ce_packets"] or counts["ece_packets"]:
-        marks = counts["ce_packets"]
-        marked = f"{counted(marks, 'packet').capitalize()} {_was(marks)}" if marks else "Packets were"
-        echoes = counted(counts["ece_packets"], "acknowledgement")
-        sentence = (
-            f"{marked} CE-marked instead of dropped (ECN): {echoes} echoed it (ECE), and the "
-            f"sender reduced its window {_times(counts['cwr_packets'])} (CWR).{low_latency}"
-        )
-        then = "An AQM on the path signals congestion: look for what fills its link."
-        yield Finding(Cause.NETWORK, sentence, evidence, next=then)
-    elif l4s:
-        yield Finding(Cause.NOTHING, f"{low_latency.strip()} None was marked.", evidence)
 
 
 def _outages(flows: Flows) -> Iterable[Finding]:
@@ -163,7 +140,7 @@ def _route(flows: Flows) -> Iterable[Finding]:
         levels = f"from {numbers.value(step['from_s'], 's')} to {numbers.value(step['to_s'], 's')}"
         parts.append(f"the shortest RTT rose {levels} at {numbers.value(step['at_s'], 's')}, and stayed")
     if changes:
-        parts.append(f"the TTL of the packets changed {_times(changes)}")
+        parts.append(f"the TTL of the packets changed {times(changes)}")
     sentence = f"{', and '.join(parts)}: the route changed."
     then = "Compare traceroutes of both routes; a longer one needs larger windows."
     yield Finding(Cause.NETWORK, sentence[0].upper() + sentence[1:], evidence, next=then, shown=("rtt",))
@@ -205,7 +182,7 @@ def zero_windows(flows: Flows) -> Iterable[Finding]:
     if not closed:
         return
     count, seconds = sum(one["count"] for one in closed), sum(one["seconds"] for one in closed)
-    sentence = f"The receive window was closed {_times(count)}, for {numbers.value(seconds, 's')} in all (zero window)."
+    sentence = f"The receive window was closed {times(count)}, for {numbers.value(seconds, 's')} in all (zero window)."
     evidence = {"zero_windows": count, "seconds": seconds, "share": max(one["share"] for one in closed)}
     then = "See why the receiving application does not read."
     yield Finding(Cause.RECEIVER, sentence, evidence, next=then, shown=("limits", "pipe"))
@@ -216,15 +193,11 @@ def _reneging(flows: Flows) -> Iterable[Finding]:
     reneged = sum(flow["sack_reneged"] for flow in flows)
     if reneged:
         sentence = (
-            f"{counted(reneged, 'segment').capitalize()} {_was(reneged)} retransmitted after the receiver had "
+            f"{counted(reneged, 'segment').capitalize()} {was(reneged)} retransmitted after the receiver had "
             f"acknowledged and then discarded {'it' if reneged == 1 else 'them'} (SACK reneging)."
         )
         then = "The receiver runs out of memory: raise net.ipv4.tcp_mem and tcp_rmem, or see why it reads slowly."
         yield Finding(Cause.RECEIVER, sentence, {"sack_reneged": reneged}, next=then, shown=("sequence",))
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
 
 
 def _keep_alives(flows: Flows) -> Iterable[Finding]:
@@ -240,7 +213,7 @@ def _keep_alives(flows: Flows) -> Iterable[Finding]:
         yield Finding(Cause.NETWORK, sentence, evidence, next=then)
     elif probes:
         sentence = (
-            f"{counted(probes, 'keep-alive').capitalize()} {_was(probes)} exchanged: the connection was open, and had "
+            f"{counted(probes, 'keep-alive').capitalize()} {was(probes)} exchanged: the connection was open, and had "
             "nothing to send."
         )
         yield Finding(Cause.APPLICATION, sentence, evidence)
