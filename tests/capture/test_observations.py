@@ -86,11 +86,36 @@ THREE = lossy((2.0, 0.4), (2.4, 0.8), (3.2, 1.6))
 
 def test_an_outage_stops_all_flows_after_data_has_passed():
     (sentence,) = sentences(flow(stalls=THREE))
-    assert sentence.startswith("Nothing passed for 2.80 s, from 2.00 s on; 3 copies")
+    assert sentence.startswith("Nothing passed from 2.00 s on, for at least 800 ms and at most 2.80 s; 3 copies")
     assert not sentences(flow(stalls=THREE), flow(id=1)), "another flow went on"
     assert sentences(flow(stalls=THREE), flow(id=1, stalls=THREE))
     assert not sentences(flow(stalls=THREE, first_data_s=1.95)), "too large for the path from the start"
     assert not sentences(flow(stalls=lossy((2.0, 0.4), (4.0, 0.8)))), "two losses, not in a row"
+
+
+def test_the_wait_for_the_timer_outlasts_an_outage():
+    (until_the_end,) = sentences(flow(stalls=THREE, last_data_s=4.8))
+    assert until_the_end.startswith("Nothing passed from 2.00 s on, for at least 800 ms; 3 copies"), "was it over?"
+    # At the receiver what ends a stall has passed, and the next stall is another wait for a timer.
+    behind = lossy((2.0, 4.0), (6.0, 2.6))
+    (at_receiver,) = sentences(flow(stalls=behind, vantage="receiver"))
+    assert at_receiver == "Nothing passed from 2.00 s on, for at most 4.00 s: an outage of the path."
+
+
+@pytest.mark.parametrize("vantage", ["sender", "receiver"])
+def test_an_outage_of_5_s_is_within_its_bounds(vantage):
+    flows = capture.summarise([LIVE / f"outage-both-{vantage}.pcap.xz"]).analysis["flows"]
+    (found,) = [one for one in observations(flows) if "outage" in one.sentence]
+    assert found.evidence["outages"] == 1
+    assert found.evidence["begin_s"] == pytest.approx(2.0, abs=0.5)
+    passed_s = 7.0 - found.evidence["begin_s"]
+    assert found.evidence.get("min_s", 0.0) <= passed_s <= found.evidence["max_s"]
+
+
+def test_a_stall_in_which_lost_data_waits_is_no_applications():
+    (one,) = capture.summarise([LIVE / "outage-both-sender.pcap.xz"]).analysis["flows"]
+    classes = [stall["class"] for stall in one["stalls"]]
+    assert classes == [*["double_retransmission"] * 4, "tail_loss"]
 
 
 def test_waiting_acknowledgements_dominate_the_delay():

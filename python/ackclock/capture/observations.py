@@ -6,6 +6,7 @@ Each needs positive evidence: packets that can be found in the capture, not a ga
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ackclock.capture.ecn import of_ecn
@@ -64,6 +65,25 @@ def _fast_open(flows: Flows) -> Iterable[Finding]:
     yield Finding(Cause.HOST, sentence, evidence, next=then)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    """A time in which no packet passed, in seconds, and how many transmissions were seen to be lost in a row in it.
+
+    The retransmission timer backs off (RFC 6298 section 5.5), so the wait for it outlasts an outage: that lasted from
+    the first retransmission that was lost to the last, at least; and no longer than to the first that passed.
+    """
+
+    begin_s: float
+    min_s: float
+    max_s: float
+    copies: int
+
+    @property
+    def end_s(self) -> float:
+        """Return when it was over at the latest."""
+        return self.begin_s + self.max_s
+
+
 def _outages(flows: Flows) -> Iterable[Finding]:
     """Return the finding of times in which nothing passed: each copy of a retransmitted segment was lost.
 
@@ -71,55 +91,73 @@ def _outages(flows: Flows) -> Iterable[Finding]:
     """
     runs = {flow["id"]: list(_outages_of(flow)) for flow in flows}
     found = [
-        outage
+        (outage, flow)
         for flow in flows
         for outage in runs[flow["id"]]
         if _has_passed(flow, outage) and all(_has_stopped(other, runs[other["id"]], outage) for other in flows)
     ]
     if not found:
         return
-    begin_s, duration_s, copies = max(found, key=lambda outage: outage[1])
-    lost = f"; {copies:,} copies of a segment were lost in a row" if copies > 1 else ""
+    longest, flow = max(found, key=lambda one: one[0].max_s)
+    is_over = flow["last_data_s"] is None or flow["last_data_s"] > longest.end_s
+    bounds = [f"at least {numbers.value(longest.min_s, 's')}"] if longest.min_s else []
+    bounds += [f"at most {numbers.value(longest.max_s, 's')}"] if is_over or not bounds else []
+    lost = f"; {longest.copies:,} copies of a segment were lost in a row" if longest.copies > 1 else ""
     sentence = (
-        f"Nothing passed for {numbers.value(duration_s, 's')}, from {numbers.value(begin_s, 's')} on{lost}: "
-        "an outage of the path."
+        f"Nothing passed from {numbers.value(longest.begin_s, 's')} on, for {' and '.join(bounds)}{lost}: an outage of "
+        "the path."
     )
-    then = "Look at the link's state at that time: a handover, a flapping port, a route that converged."
-    evidence = {"outages": len(found), "begin_s": begin_s, "longest_s": duration_s, "copies_lost": copies}
+    then = (
+        "Look at the link's state at that time: a handover, a flapping port, a route that converged. As the "
+        "retransmission timer backs off, the link may have been up before the transfer went on."
+    )
+    evidence = {"outages": len(found), "begin_s": longest.begin_s}
+    evidence |= {"min_s": longest.min_s, "copies_lost": longest.copies} if longest.copies else {}
+    evidence |= {"max_s": longest.max_s} if is_over else {}
     yield Finding(Cause.NETWORK, sentence, evidence, next=then, shown=("stalls", "sequence"))
 
 
-Outage = tuple[float, float, int]
-
-
-def _has_passed(flow: Mapping[str, Any], outage: Outage) -> bool:
+def _has_passed(flow: Mapping[str, Any], outage: _Outage) -> bool:
     """Return True if data of this size has passed before the outage."""
     rtt_s = flow["rtt_min_s"] or flow["handshake_s"] or 0.0
-    return bool(flow["first_data_s"] is not None and outage[0] - flow["first_data_s"] >= MIN_ROUND_TRIPS * rtt_s)
+    return bool(flow["first_data_s"] is not None and outage.begin_s - flow["first_data_s"] >= MIN_ROUND_TRIPS * rtt_s)
 
 
-def _has_stopped(flow: Mapping[str, Any], runs: Iterable[Outage], outage: Outage) -> bool:
+def _has_stopped(flow: Mapping[str, Any], runs: Iterable[_Outage], outage: _Outage) -> bool:
     """Return True if a flow had no data in the outage, or lost it for most of that time."""
-    begin_s, duration_s, _ = outage
-    if flow["first_data_s"] is None or flow["first_data_s"] > begin_s or flow["last_data_s"] < begin_s + duration_s:
+    if flow["first_data_s"] is None or flow["first_data_s"] > outage.begin_s or flow["last_data_s"] < outage.end_s:
         return True
-    overlaps_s = (min(start_s + for_s, begin_s + duration_s) - max(start_s, begin_s) for start_s, for_s, _ in runs)
-    return any(overlap_s >= duration_s / 2 for overlap_s in overlaps_s)
+    overlaps_s = (min(one.end_s, outage.end_s) - max(one.begin_s, outage.begin_s) for one in runs)
+    return any(overlap_s >= outage.max_s / 2 for overlap_s in overlaps_s)
 
 
-def _outages_of(flow: Mapping[str, Any]) -> Iterator[Outage]:
-    """Return begin and duration of each outage, in seconds, and how many retransmissions were lost in it."""
+def _outages_of(flow: Mapping[str, Any]) -> Iterator[_Outage]:
+    """Return the outages that a flow's stalls show: of several in a row, each of which losses caused."""
     run: list[Mapping[str, Any]] = []
     for stall in [*flow["stalls"], None]:
         lossy = stall is not None and stall["class"] in OF_LOSSES
         if run and not (lossy and stall["start_s"] - _end_s(run[-1]) <= CONTIGUOUS_S):
-            begin_s, duration_s = run[0]["start_s"], _end_s(run[-1]) - run[0]["start_s"]
-            seen = len(run) >= MIN_LOST_COPIES and duration_s >= MIN_OUTAGE_S
-            if seen or (flow["vantage"] != "sender" and duration_s >= MIN_GAP_S):
-                yield begin_s, duration_s, len(run)
+            yield from _outage_at_sender(run) if flow["vantage"] == "sender" else _outage_behind_loss(run)
             run = []
         if lossy:
             run.append(stall)
+
+
+def _outage_at_sender(run: Sequence[Mapping[str, Any]]) -> Iterator[_Outage]:
+    """Return the outage of stalls whose retransmissions were captured: those that begin all but the first were lost."""
+    begin_s, max_s = run[0]["start_s"], _end_s(run[-1]) - run[0]["start_s"]
+    if len(run) >= MIN_LOST_COPIES and max_s >= MIN_OUTAGE_S:
+        yield _Outage(begin_s, run[-1]["start_s"] - run[1]["start_s"], max_s, len(run))
+
+
+def _outage_behind_loss(run: Sequence[Mapping[str, Any]]) -> Iterator[_Outage]:
+    """Return the outage where lost retransmissions are not captured: what ends a stall has passed.
+
+    Stalls that follow the longest one are waits for timers in the same recovery.
+    """
+    longest = max(run, key=lambda stall: stall["duration_s"])
+    if longest["duration_s"] >= MIN_GAP_S:
+        yield _Outage(longest["start_s"], 0.0, longest["duration_s"], 0)
 
 
 def _end_s(stall: Mapping[str, Any]) -> float:
