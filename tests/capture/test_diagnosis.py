@@ -9,6 +9,7 @@ import pytest
 
 from ackclock.capture import analysis as capture_analysis
 from ackclock.capture.diagnosis import diagnose
+from ackclock.capture.ecn import NO_ECN
 from ackclock.capture.findings import LIMIT_ADVICE, LIMITS, STALL_ADVICE, STALLS, Cause
 from ackclock.dataset.tables import CLOCK_GAPS
 
@@ -49,7 +50,7 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "id": 0,
                 "first_data_s": 0.0,
                 "last_data_s": 10.0,
-                "ecn": {"ce_packets": 0, "ect1_packets": 0, "ece_packets": 0, "cwr_packets": 0},
+                "ecn": dict(NO_ECN),
                 "sack_reneged": 0,
                 "keep_alives": {"probes": 0, "unanswered": 0},
                 "fast_open": None,

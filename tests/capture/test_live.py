@@ -46,6 +46,17 @@ def test_rate_and_depth_of_the_policer():
     assert path["depth_bytes"] == pytest.approx(500e3, rel=0.02)
 
 
+def test_a_change_of_the_route_is_no_standing_queue():
+    analysis = capture.read([LIVE / "path-step-sender.pcap.xz"]).analysis
+    (flow,) = analysis["flows"]
+    step = flow["rtt_step"]
+    assert (step["from_s"], step["to_s"]) == pytest.approx((0.03, 0.2), abs=0.005)
+    assert step["at_s"] == pytest.approx(3.0, abs=0.2)
+    diagnosis = diagnose(analysis)
+    assert diagnosis.verdict is Cause.NOTHING
+    assert not any("queue is standing" in finding.sentence for finding in diagnosis.findings)
+
+
 def test_stalls_of_the_server_are_its_thinking_time():
     (flow,) = capture.read([LIVE / "http-think-sender.pcap.xz"]).analysis["flows"]
     assert [stall["class"] for stall in flow["stalls"]] == ["application"] * 8

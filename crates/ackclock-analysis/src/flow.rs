@@ -17,6 +17,8 @@ mod ack_responses;
 mod app_limited;
 mod capacity;
 mod direction;
+mod ecn;
+mod ecn_feedback;
 mod flow_record;
 mod identity;
 mod keep_alive;
@@ -183,6 +185,9 @@ impl Connection {
         self.bad_checksums += u32::from(segment.checksum == Checksum::Bad);
         let Flags(flags) = segment.flags;
         self.directions[from].count(segment, now_ns);
+        if flags & Flags::ACE != 0 || self.directions[from].ecn_feedback.is_active() {
+            self.on_ecn_feedback(segment, from);
+        }
         if flags & Flags::SYN != 0 {
             self.on_syn(segment, from, now_ns, rows);
         } else if self.established_ns.is_none() && flags & Flags::ACK != 0 {
@@ -212,6 +217,7 @@ impl Connection {
         let is_synack = segment.flags.has(Flags::ACK);
         let flow = self.flow(0);
         let direction = &mut self.directions[from];
+        direction.ecn_feedback.on_syn(segment.flags);
         if direction.initial == Some(segment.sequence) {
             direction.syn_retransmissions += 1;
             let (kind, cause) = if is_synack {
@@ -277,6 +283,7 @@ impl Connection {
     #[inline]
     fn on_ack(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
         let window_bytes = self.window_bytes(segment, from);
+        let marked = !segment.flags.has(Flags::SYN) && self.reports_marks(segment, from);
         let direction = &mut self.directions[1 - from];
         let position = direction.unwrap(segment.acknowledgement);
         let Some(sender_view) = &mut direction.sender_view else {
@@ -293,7 +300,7 @@ impl Connection {
             max_window_bytes,
             timestamps: segment.options.timestamps,
             pure: segment.payload_bytes == 0 && !segment.flags.has(Flags::FIN),
-            marked: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
+            marked,
         };
         if segment.options.sack_blocks > 0 {
             blocks(&segment.options, position, &mut ack);

@@ -277,11 +277,16 @@ table!(
         largest_delivered_bytes: u32,
         smallest_stuck_bytes: u32,
         congestion_marks: u64,
-        /// Packets with ECT(1) (L4S, RFC 9331), acknowledgements with ECE and packets with CWR (RFC 3168; missing with
-        /// AccECN).
+        /// Packets with ECT(1) (L4S, RFC 9331); acknowledgements with ECE and packets with CWR (missing unless these are
+        /// RFC 3168's).
         ect1_packets: u64,
         ece_packets: u32,
         cwr_packets: u32,
+        /// Marked packets that the other end reported by AccECN's counter (RFC 9768; missing without it), whether there may
+        /// have been more, and their bytes by its option.
+        reported_marks: u32,
+        reported_is_minimum: bool,
+        reported_marked_bytes: u64,
         /// Segments that were sacked, then sent again because the cumulative acknowledgement stopped before them (RFC
         /// 2018 section 8).
         sack_reneged: u32,

@@ -45,32 +45,38 @@ fn data_in_the_syn_is_lost_only_if_the_server_took_it() {
 
 #[test]
 fn marks_and_their_echoes_are_counted_unless_they_are_a_counter() {
-    let trace = |synack: u8| {
+    let trace = |syn: u16, synack: u16, echo: u16| {
         let mut trace = Trace::after_handshake(0, 100);
-        trace.segments[0].flags.0 |= Flags::ECE | Flags::CWR;
+        trace.segments[0].flags.0 |= syn;
         trace.segments[1].flags.0 |= synack;
+        trace.segments[2].flags.0 |= Flags::CWR & synack;
         for number in 0..6 {
             let data = trace.data(200 + i64::from(number), number);
             data.ecn = if number < 2 { 3 } else { 1 };
             data.flags.0 |= if number == 4 { Flags::CWR } else { 0 };
         }
         for number in 1..=6 {
-            trace.ack(300 + i64::from(number), number, &[]).flags.0 |= Flags::ECE;
+            trace.ack(300 + i64::from(number), number, &[]).flags.0 |= echo;
         }
         trace.analysed().flows
     };
-    let classic = trace(Flags::ECE);
+    let classic = trace(Flags::ECE | Flags::CWR, Flags::ECE, Flags::ECE);
     assert_eq!(
         (classic.congestion_marks[0], classic.ect1_packets[0]),
         (2, 4)
     );
     assert_eq!((classic.ece_packets[0], classic.cwr_packets[0]), (6, 1));
-    let accurate = trace(Flags::CWR);
+    assert_eq!(classic.reported_marks[0], NONE);
+    // The counter begins at 5; all acknowledgements report 7.
+    let accurate = trace(Flags::ACE, Flags::CWR, Flags::ACE);
     assert_eq!(
         (accurate.ece_packets[0], accurate.cwr_packets[0]),
         (NONE, NONE)
     );
-    assert_eq!(accurate.congestion_marks[0], 2);
+    assert_eq!(
+        (accurate.congestion_marks[0], accurate.reported_marks[0]),
+        (2, 2)
+    );
 }
 
 /// Some data, and then keep-alives of so many bytes each minute, answered or not.

@@ -21,6 +21,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         1 => Just(Flags::SYN | Flags::ACK),
         1 => Just(Flags::ACK | Flags::FIN),
         1 => Just(Flags::RST),
+        4 => any::<u16>().prop_map(|ace| Flags::ACK | ace & Flags::ACE),
     ];
     let payload = prop_oneof![4 => Just(1000_u32), 2 => Just(0), 1 => 1..5000_u32];
     (

@@ -307,6 +307,27 @@ fn new_data_for_seconds_without_acknowledgements_is_not_a_probe() {
 }
 
 #[test]
+fn new_data_long_after_old_is_a_probe_if_the_old_is_retransmitted() {
+    // All is lost in an outage, and the timer backs off; its last retransmission is acknowledged, and what is still
+    // outstanding waits for the timer again, which sends new data first (F-RTO, RFC 5682).
+    let mut trace = working();
+    for number in 16..20 {
+        stamped(&mut trace, 1600, number, 1600);
+    }
+    for at_ms in [2000, 2800, 4400] {
+        stamped(&mut trace, at_ms, 16, at_ms);
+    }
+    let ack = trace.ack(4500, 17, &[]);
+    ack.options.timestamps = Some(((RECEIVER_MS + 4450) as u32, 0));
+    stamped(&mut trace, 7000, 20, 7000);
+    let ack = trace.ack(7100, 17, &[(20, 21)]);
+    ack.options.timestamps = Some(((RECEIVER_MS + 7050) as u32, 0));
+    stamped(&mut trace, 7101, 17, 7101);
+    let found = classes(&trace);
+    assert_eq!(found.last(), Some(&"tail_loss"), "{found:?}");
+}
+
+#[test]
 fn a_delayed_acknowledgement_costs_only_who_waits_for_it() {
     // 201 ms, as Windows delays; the sender's next data come at once or not.
     for (next_ms, class) in [(1916, "ack_delay"), (2100, "application")] {

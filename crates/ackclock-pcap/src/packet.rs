@@ -74,22 +74,31 @@ pub struct Endpoint {
 
 /// TCP's flags (RFC 9293 section 3.1, RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 #[allow(missing_docs)]
 impl Flags {
-    pub const FIN: u8 = 0x01;
-    pub const SYN: u8 = 0x02;
-    pub const RST: u8 = 0x04;
-    pub const PSH: u8 = 0x08;
-    pub const ACK: u8 = 0x10;
-    pub const URG: u8 = 0x20;
-    pub const ECE: u8 = 0x40;
-    pub const CWR: u8 = 0x80;
+    pub const FIN: u16 = 0x01;
+    pub const SYN: u16 = 0x02;
+    pub const RST: u16 = 0x04;
+    pub const PSH: u16 = 0x08;
+    pub const ACK: u16 = 0x10;
+    pub const URG: u16 = 0x20;
+    pub const ECE: u16 = 0x40;
+    pub const CWR: u16 = 0x80;
+    pub const AE: u16 = 0x100;
+    /// AccECN's field ACE (RFC 9768 section 3.2).
+    pub const ACE: u16 = Flags::AE | Flags::CWR | Flags::ECE;
+
+    /// Return the flags of the header's bytes 12 and 13.
+    #[inline]
+    pub fn of([offset, flags]: [u8; 2]) -> Self {
+        Self(u16::from(offset & 1) << 8 | u16::from(flags))
+    }
 
     /// Return true if any of the flags in `any` is set.
     #[inline]
-    pub fn has(self, any: u8) -> bool {
+    pub fn has(self, any: u16) -> bool {
         self.0 & any != 0
     }
 }
@@ -109,6 +118,8 @@ pub struct Options {
     pub sack_blocks: u8,
     /// The SACK blocks: first byte, and the one after the last.
     pub sack: [(u32, u32); 4],
+    /// AccECN's count of payload bytes that arrived with a mark, modulo 2^24 (RFC 9768 section 3.2.3).
+    pub marked_bytes: Option<u32>,
     /// Not all options were captured, so an absent option may have been sent.
     pub cut: bool,
 }

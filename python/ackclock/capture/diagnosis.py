@@ -267,7 +267,8 @@ class _Flow:
     span_s: float
     limited_s: Mapping[str, float]
     stalled_s: Mapping[str, float]
-    rtt_min_s: float | None
+    #: The shortest round trip, on average over the time: it is another before and behind a change of the route.
+    rtt_base_s: float | None
     rtt_mean_s: float | None
     data_bytes: int
     #: The shortest round trip, by data or the handshake; 0 if none is known.
@@ -293,9 +294,18 @@ class _Flow:
         waited_s = short_s - _take_limits(limited_s, NAGLE_LIMITS, short_s)
         stalled_s = summed((*stalled_s.items(), ("nagle", waited_s)))
         span_s = transfer_s + sum(before_s.values())
-        rtt_min_s, rtt_mean_s = flow["rtt_min_s"], flow["rtt_mean_s"]
-        shortest_s = min(filter(None, (flow["handshake_s"], rtt_min_s)), default=0.0)
-        return _Flow(span_s, limited_s, stalled_s, rtt_min_s, rtt_mean_s, data_bytes, shortest_s)
+        shortest_s = min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0)
+        return _Flow(span_s, limited_s, stalled_s, _base_rtt_s(flow), flow["rtt_mean_s"], data_bytes, shortest_s)
+
+
+def _base_rtt_s(flow: Mapping[str, Any]) -> float | None:
+    """Return the shortest RTT, on average over the time of the data if the route changed and with it the RTT."""
+    step = flow["rtt_step"]
+    if step is None or flow["first_data_s"] is None:
+        return None if flow["rtt_min_s"] is None else float(flow["rtt_min_s"])
+    begin_s, end_s = flow["first_data_s"], flow["last_data_s"]
+    before = min(max((step["at_s"] - begin_s) / (end_s - begin_s), 0.0), 1.0) if end_s > begin_s else 0.0
+    return float(before * step["from_s"] + (1.0 - before) * step["to_s"])
 
 
 def _before(stall: Mapping[str, Any], begin_s: float) -> float:
@@ -362,7 +372,7 @@ def _aggregate_bps(flows: Iterable[Mapping[str, Any]], sender: str) -> float:
 def _bloat(flows: Iterable[_Flow]) -> float | None:
     """Return the mean RTT over the smallest, weighted by bytes; None if unknown."""
     known = [
-        (flow.rtt_mean_s / flow.rtt_min_s, flow.data_bytes) for flow in flows if flow.rtt_min_s and flow.rtt_mean_s
+        (flow.rtt_mean_s / flow.rtt_base_s, flow.data_bytes) for flow in flows if flow.rtt_base_s and flow.rtt_mean_s
     ]
     data_bytes = sum(weight for _, weight in known)
     return sum(ratio * weight for ratio, weight in known) / data_bytes if data_bytes else None
@@ -370,7 +380,7 @@ def _bloat(flows: Iterable[_Flow]) -> float | None:
 
 def _queue_ratio(flows: Iterable[_Flow]) -> float | None:
     """Return the mean RTT over the smallest of the flows whose packets queue for longer than CoDel's target."""
-    return _bloat(flow for flow in flows if (flow.rtt_mean_s or 0.0) - (flow.rtt_min_s or 0.0) >= CODEL_TARGET_S)
+    return _bloat(flow for flow in flows if (flow.rtt_mean_s or 0.0) - (flow.rtt_base_s or 0.0) >= CODEL_TARGET_S)
 
 
 def _verdict(costs: Mapping[Cause, float], capture_loss: float | None, unknown_link: float) -> Cause:

@@ -98,6 +98,16 @@ class Finding:
     shown: tuple[str, ...] = ()
 
 
+def times(count: int) -> str:
+    """Return `once` or `7 times`."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def was(count: int) -> str:
+    """Return the verb of so many things."""
+    return "was" if count == 1 else "were"
+
+
 def summed(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
     """Return the sums of positive values by their keys."""
     result: dict[Any, float] = {}
@@ -236,7 +246,7 @@ def of_limits(
     """Return a finding for each limit that took a share worth a word; `bloat` is the mean RTT over the least."""
     losses = any(flow["segments_lost"] for flow in flows)
     timeouts = any(flow["retransmissions"]["timeout"] for flow in flows)
-    marks = any(flow["ecn"]["ece_packets"] for flow in flows)
+    marks = any(flow["ecn"]["ece_packets"] or flow["ecn"]["reported_marks"] for flow in flows)
     for limit, value_s in limited_s.items():
         share = value_s / total_s
         if share < WORTH:

@@ -6,9 +6,11 @@ Each needs positive evidence: packets that can be found in the capture, not a ga
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ackclock.capture.findings import OF_LOSSES, WORTH, Cause, Finding
+from ackclock.capture.ecn import of_ecn
+from ackclock.capture.findings import OF_LOSSES, WORTH, Cause, Finding, times, was
 from ackclock.figures import numbers
 from ackclock.figures.summary_text import counted
 
@@ -37,16 +39,12 @@ MIN_UNANSWERED = 3
 
 def observations(flows: Flows) -> Iterator[Finding]:
     """Return the findings in the order of what they explain: handshake, path, acknowledgements, ends."""
-    for kind in (_fast_open, _ecn, _outages, _route, _ack_path, zero_windows, _reneging, _keep_alives):
+    for kind in (_fast_open, of_ecn, _outages, _route, _ack_path, zero_windows, _reneging, _keep_alives):
         yield from kind(flows)
 
 
 def _connections(count: int, verb: str) -> str:
     return f"One connection {verb}" if count == 1 else f"{count:,} connections {verb}"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
 
 
 def _fast_open(flows: Flows) -> Iterable[Finding]:
@@ -67,24 +65,23 @@ def _fast_open(flows: Flows) -> Iterable[Finding]:
     yield Finding(Cause.HOST, sentence, evidence, next=then)
 
 
-def _ecn(flows: Flows) -> Iterable[Finding]:
-    """Return the finding of congestion marks (RFC 3168), and of L4S (RFC 9331)."""
-    counts = {key: sum(flow["ecn"][key] or 0 for flow in flows) for key in ("ce_packets", "ece_packets", "cwr_packets")}
-    l4s = sum(flow["ecn"]["ect1_packets"] for flow in flows)
-    evidence = {**counts, "ect1_packets": l4s}
-    low_latency = f" {counted(l4s, 'packet').capitalize()} carried ECT(1) (L4S)." if l4s else ""
-    if counts["ce_packets"] or counts["ece_packets"]:
-        marks = counts["ce_packets"]
-        marked = f"{counted(marks, 'packet').capitalize()} {_was(marks)}" if marks else "Packets were"
-        echoes = counted(counts["ece_packets"], "acknowledgement")
-        sentence = (
-            f"{marked} CE-marked instead of dropped (ECN): {echoes} echoed it (ECE), and the "
-            f"sender reduced its window {_times(counts['cwr_packets'])} (CWR).{low_latency}"
-        )
-        then = "An AQM on the path signals congestion: look for what fills its link."
-        yield Finding(Cause.NETWORK, sentence, evidence, next=then)
-    elif l4s:
-        yield Finding(Cause.NOTHING, f"{low_latency.strip()} None was marked.", evidence)
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    """A time in which no packet passed, in seconds, and how many transmissions were seen to be lost in a row in it.
+
+    The retransmission timer backs off (RFC 6298 section 5.5), so the wait for it outlasts an outage: that lasted from
+    the first retransmission that was lost to the last, at least; and no longer than to the first that passed.
+    """
+
+    begin_s: float
+    min_s: float
+    max_s: float
+    copies: int
+
+    @property
+    def end_s(self) -> float:
+        """Return when it was over at the latest."""
+        return self.begin_s + self.max_s
 
 
 def _outages(flows: Flows) -> Iterable[Finding]:
@@ -94,55 +91,73 @@ def _outages(flows: Flows) -> Iterable[Finding]:
     """
     runs = {flow["id"]: list(_outages_of(flow)) for flow in flows}
     found = [
-        outage
+        (outage, flow)
         for flow in flows
         for outage in runs[flow["id"]]
         if _has_passed(flow, outage) and all(_has_stopped(other, runs[other["id"]], outage) for other in flows)
     ]
     if not found:
         return
-    begin_s, duration_s, copies = max(found, key=lambda outage: outage[1])
-    lost = f"; {copies:,} copies of a segment were lost in a row" if copies > 1 else ""
+    longest, flow = max(found, key=lambda one: one[0].max_s)
+    is_over = flow["last_data_s"] is None or flow["last_data_s"] > longest.end_s
+    bounds = [f"at least {numbers.value(longest.min_s, 's')}"] if longest.min_s else []
+    bounds += [f"at most {numbers.value(longest.max_s, 's')}"] if is_over or not bounds else []
+    lost = f"; {longest.copies:,} copies of a segment were lost in a row" if longest.copies > 1 else ""
     sentence = (
-        f"Nothing passed for {numbers.value(duration_s, 's')}, from {numbers.value(begin_s, 's')} on{lost}: "
-        "an outage of the path."
+        f"Nothing passed from {numbers.value(longest.begin_s, 's')} on, for {' and '.join(bounds)}{lost}: an outage of "
+        "the path."
     )
-    then = "Look at the link's state at that time: a handover, a flapping port, a route that converged."
-    evidence = {"outages": len(found), "begin_s": begin_s, "longest_s": duration_s, "copies_lost": copies}
+    then = (
+        "Look at the link's state at that time: a handover, a flapping port, a route that converged. As the "
+        "retransmission timer backs off, the link may have been up before the transfer went on."
+    )
+    evidence = {"outages": len(found), "begin_s": longest.begin_s}
+    evidence |= {"min_s": longest.min_s, "copies_lost": longest.copies} if longest.copies else {}
+    evidence |= {"max_s": longest.max_s} if is_over else {}
     yield Finding(Cause.NETWORK, sentence, evidence, next=then, shown=("stalls", "sequence"))
 
 
-Outage = tuple[float, float, int]
-
-
-def _has_passed(flow: Mapping[str, Any], outage: Outage) -> bool:
+def _has_passed(flow: Mapping[str, Any], outage: _Outage) -> bool:
     """Return True if data of this size has passed before the outage."""
     rtt_s = flow["rtt_min_s"] or flow["handshake_s"] or 0.0
-    return bool(flow["first_data_s"] is not None and outage[0] - flow["first_data_s"] >= MIN_ROUND_TRIPS * rtt_s)
+    return bool(flow["first_data_s"] is not None and outage.begin_s - flow["first_data_s"] >= MIN_ROUND_TRIPS * rtt_s)
 
 
-def _has_stopped(flow: Mapping[str, Any], runs: Iterable[Outage], outage: Outage) -> bool:
+def _has_stopped(flow: Mapping[str, Any], runs: Iterable[_Outage], outage: _Outage) -> bool:
     """Return True if a flow had no data in the outage, or lost it for most of that time."""
-    begin_s, duration_s, _ = outage
-    if flow["first_data_s"] is None or flow["first_data_s"] > begin_s or flow["last_data_s"] < begin_s + duration_s:
+    if flow["first_data_s"] is None or flow["first_data_s"] > outage.begin_s or flow["last_data_s"] < outage.end_s:
         return True
-    overlaps_s = (min(start_s + for_s, begin_s + duration_s) - max(start_s, begin_s) for start_s, for_s, _ in runs)
-    return any(overlap_s >= duration_s / 2 for overlap_s in overlaps_s)
+    overlaps_s = (min(one.end_s, outage.end_s) - max(one.begin_s, outage.begin_s) for one in runs)
+    return any(overlap_s >= outage.max_s / 2 for overlap_s in overlaps_s)
 
 
-def _outages_of(flow: Mapping[str, Any]) -> Iterator[Outage]:
-    """Return begin and duration of each outage, in seconds, and how many retransmissions were lost in it."""
+def _outages_of(flow: Mapping[str, Any]) -> Iterator[_Outage]:
+    """Return the outages that a flow's stalls show: of several in a row, each of which losses caused."""
     run: list[Mapping[str, Any]] = []
     for stall in [*flow["stalls"], None]:
         lossy = stall is not None and stall["class"] in OF_LOSSES
         if run and not (lossy and stall["start_s"] - _end_s(run[-1]) <= CONTIGUOUS_S):
-            begin_s, duration_s = run[0]["start_s"], _end_s(run[-1]) - run[0]["start_s"]
-            seen = len(run) >= MIN_LOST_COPIES and duration_s >= MIN_OUTAGE_S
-            if seen or (flow["vantage"] != "sender" and duration_s >= MIN_GAP_S):
-                yield begin_s, duration_s, len(run)
+            yield from _outage_at_sender(run) if flow["vantage"] == "sender" else _outage_behind_loss(run)
             run = []
         if lossy:
             run.append(stall)
+
+
+def _outage_at_sender(run: Sequence[Mapping[str, Any]]) -> Iterator[_Outage]:
+    """Return the outage of stalls whose retransmissions were captured: those that begin all but the first were lost."""
+    begin_s, max_s = run[0]["start_s"], _end_s(run[-1]) - run[0]["start_s"]
+    if len(run) >= MIN_LOST_COPIES and max_s >= MIN_OUTAGE_S:
+        yield _Outage(begin_s, run[-1]["start_s"] - run[1]["start_s"], max_s, len(run))
+
+
+def _outage_behind_loss(run: Sequence[Mapping[str, Any]]) -> Iterator[_Outage]:
+    """Return the outage where lost retransmissions are not captured: what ends a stall has passed.
+
+    Stalls that follow the longest one are waits for timers in the same recovery.
+    """
+    longest = max(run, key=lambda stall: stall["duration_s"])
+    if longest["duration_s"] >= MIN_GAP_S:
+        yield _Outage(longest["start_s"], 0.0, longest["duration_s"], 0)
 
 
 def _end_s(stall: Mapping[str, Any]) -> float:
@@ -163,7 +178,7 @@ def _route(flows: Flows) -> Iterable[Finding]:
         levels = f"from {numbers.value(step['from_s'], 's')} to {numbers.value(step['to_s'], 's')}"
         parts.append(f"the shortest RTT rose {levels} at {numbers.value(step['at_s'], 's')}, and stayed")
     if changes:
-        parts.append(f"the TTL of the packets changed {_times(changes)}")
+        parts.append(f"the TTL of the packets changed {times(changes)}")
     sentence = f"{', and '.join(parts)}: the route changed."
     then = "Compare traceroutes of both routes; a longer one needs larger windows."
     yield Finding(Cause.NETWORK, sentence[0].upper() + sentence[1:], evidence, next=then, shown=("rtt",))
@@ -205,7 +220,7 @@ def zero_windows(flows: Flows) -> Iterable[Finding]:
     if not closed:
         return
     count, seconds = sum(one["count"] for one in closed), sum(one["seconds"] for one in closed)
-    sentence = f"The receive window was closed {_times(count)}, for {numbers.value(seconds, 's')} in all (zero window)."
+    sentence = f"The receive window was closed {times(count)}, for {numbers.value(seconds, 's')} in all (zero window)."
     evidence = {"zero_windows": count, "seconds": seconds, "share": max(one["share"] for one in closed)}
     then = "See why the receiving application does not read."
     yield Finding(Cause.RECEIVER, sentence, evidence, next=then, shown=("limits", "pipe"))
@@ -216,15 +231,11 @@ def _reneging(flows: Flows) -> Iterable[Finding]:
     reneged = sum(flow["sack_reneged"] for flow in flows)
     if reneged:
         sentence = (
-            f"{counted(reneged, 'segment').capitalize()} {_was(reneged)} retransmitted after the receiver had "
+            f"{counted(reneged, 'segment').capitalize()} {was(reneged)} retransmitted after the receiver had "
             f"acknowledged and then discarded {'it' if reneged == 1 else 'them'} (SACK reneging)."
         )
         then = "The receiver runs out of memory: raise net.ipv4.tcp_mem and tcp_rmem, or see why it reads slowly."
         yield Finding(Cause.RECEIVER, sentence, {"sack_reneged": reneged}, next=then, shown=("sequence",))
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
 
 
 def _keep_alives(flows: Flows) -> Iterable[Finding]:
@@ -240,7 +251,7 @@ def _keep_alives(flows: Flows) -> Iterable[Finding]:
         yield Finding(Cause.NETWORK, sentence, evidence, next=then)
     elif probes:
         sentence = (
-            f"{counted(probes, 'keep-alive').capitalize()} {_was(probes)} exchanged: the connection was open, and had "
+            f"{counted(probes, 'keep-alive').capitalize()} {was(probes)} exchanged: the connection was open, and had "
             "nothing to send."
         )
         yield Finding(Cause.APPLICATION, sentence, evidence)

@@ -21,6 +21,7 @@ import numpy as np
 from ackclock import _core, qlog, repr_format
 from ackclock.capture import Captured, CaptureSummary
 from ackclock.capture.analysis import ENDS_OF_FLOWS, LIMITS, NO_PATH, RETRANSMISSIONS
+from ackclock.capture.ecn import NO_ECN
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.qlog import Acked, Connection, Log, Lost, Metrics, ProbeTimeout, Sent, is_qlog
@@ -137,7 +138,7 @@ def _flow(number: int, connection: Connection) -> JsonObject:
         "rtt_mean_s": float(np.mean(rtts)) if rtts else None,
         "segments_lost": connection.lost_packets,
         **_absent(),
-        "ecn": {"ce_packets": int(_marks(connection)), "ect1_packets": 0, "ece_packets": 0, "cwr_packets": 0},
+        "ecn": {**NO_ECN, "ce_packets": int(_marks(connection))},
         "established": connection.handshake_s is not None,
         "retransmissions": _retransmissions(connection),
         "limited": _limited(connection) if sends else None,

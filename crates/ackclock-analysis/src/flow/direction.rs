@@ -1,5 +1,6 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
+use super::ecn_feedback::EcnFeedback;
 use super::path_change::HopCount;
 use super::rate_limit::MAX_SHIFT;
 use super::sender_view::ip_id::IpIdCounter;
@@ -49,11 +50,8 @@ pub struct Direction {
     pub ecn: bool,
     /// Packets by their ECN field (RFC 3168): not-ECT, ECT(1), ECT(0), CE.
     pub ecn_packets: [u32; 4],
-    /// Packets with ECE and with CWR, but for SYNs.
-    pub ece_packets: u32,
-    pub cwr_packets: u32,
-    /// Its SYN/ACK answered with AccECN (RFC 9768): ECE and CWR are bits of a counter.
-    pub has_accurate_ecn: bool,
+    /// The feedback of its headers about marks of the other direction.
+    pub ecn_feedback: EcnFeedback,
     pub hops: HopCount,
     /// Windows of zero that it advertised.
     pub zero_windows: ZeroWindows,
@@ -76,12 +74,7 @@ impl Direction {
         self.packets += 1;
         self.packet_bytes += u64::from(segment.packet_bytes);
         self.ecn_packets[usize::from(segment.ecn & 3)] += 1;
-        if segment
-            .flags
-            .has(Flags::ECE | Flags::CWR | Flags::SYN | Flags::RST)
-        {
-            self.count_flags(segment.flags);
-        } else {
+        if !segment.flags.has(Flags::SYN | Flags::RST) {
             self.hops.on_packet(segment.hops);
         }
         self.zero_windows.on_packet(segment, now_ns);
@@ -99,14 +92,9 @@ impl Direction {
         }
     }
 
-    #[cold]
-    fn count_flags(&mut self, flags: Flags) {
-        if !flags.has(Flags::SYN) {
-            self.ece_packets += u32::from(flags.has(Flags::ECE));
-            self.cwr_packets += u32::from(flags.has(Flags::CWR));
-        } else if flags.has(Flags::ACK) {
-            self.has_accurate_ecn = flags.has(Flags::CWR);
-        }
+    /// Return true if its packets have an ECN codepoint other than not-ECT.
+    pub fn is_ect(&self) -> bool {
+        self.ecn_packets[1..].iter().any(|&packets| packets > 0)
     }
 
     /// Its SYN.
@@ -121,7 +109,7 @@ impl Direction {
             .window_scale
             .map(|shift| shift.min(MAX_SHIFT));
         self.sack = segment.options.sack_permitted;
-        self.ecn = segment.ecn != 0 || segment.flags.0 & 0xc0 != 0;
+        self.ecn = segment.ecn != 0 || segment.flags.has(Flags::ACE);
     }
 
     /// Forget the data of its SYN.

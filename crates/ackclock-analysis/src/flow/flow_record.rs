@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use super::ecn_feedback::EcnMode;
 use super::sender_view::{SenderView, Totals};
 use super::{vantage, Connection};
 use crate::output::Output;
@@ -120,13 +121,7 @@ impl Connection {
         flows.received_packets.push(other.packets);
         flows.received_bytes.push(other.packet_bytes);
         flows.bad_checksums.push(self.bad_checksums.into());
-        let [_, ect1, _, marks] = own.ecn_packets;
-        flows.congestion_marks.push(marks.into());
-        flows.ect1_packets.push(ect1.into());
-        let is_classic = !self.directions[1].has_accurate_ecn;
-        let classic = |count: u32| if is_classic { count } else { NONE };
-        flows.ece_packets.push(classic(other.ece_packets));
-        flows.cwr_packets.push(classic(own.cwr_packets));
+        self.ecn_of(from, flows);
         flows.hop_changes.push(own.hops.changes);
         let zero_window_ns = other.zero_windows.closed_ns(self.last_ns);
         flows.zero_windows.push(other.zero_windows.count);
@@ -147,6 +142,30 @@ impl Connection {
         flows
             .synack_retransmissions
             .push(server.syn_retransmissions.into());
+    }
+
+    /// The marks of its packets, and what the other end reported of them.
+    fn ecn_of(&self, from: usize, flows: &mut Flows) {
+        let (own, other) = (&self.directions[from], &self.directions[1 - from]);
+        let [_, ect1, _, marks] = own.ecn_packets;
+        flows.congestion_marks.push(marks.into());
+        flows.ect1_packets.push(ect1.into());
+        let (sent, reported) = (&own.ecn_feedback, &other.ecn_feedback);
+        let mode = self.ecn_mode();
+        let of_mode = |wanted: EcnMode, count: u32| if mode == wanted { count } else { NONE };
+        flows
+            .ece_packets
+            .push(of_mode(EcnMode::Classic, reported.ece_packets));
+        flows
+            .cwr_packets
+            .push(of_mode(EcnMode::Classic, sent.cwr_packets));
+        flows
+            .reported_marks
+            .push(of_mode(EcnMode::Accurate, reported.marks));
+        flows.reported_is_minimum.push(reported.is_minimum);
+        flows
+            .reported_marked_bytes
+            .push(reported.marked_bytes.unwrap_or(UNKNOWN));
     }
 
     fn options_of(&self, from: usize, flows: &mut Flows) {

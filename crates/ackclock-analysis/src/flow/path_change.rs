@@ -12,6 +12,10 @@ const MIN_HOLD_NS: i64 = 2_000_000_000;
 const MIN_HOLD_SAMPLES: u32 = 32;
 /// The samples of the new level are within this share of the step: those of a queue that stays vary with its windows.
 const MAX_SPREAD: i64 = 2;
+/// So do the least of its parts: those of a path are the same but for this share of the step, or so much.
+const PARTS: usize = 4;
+const MAX_FLOOR_SPREAD: i64 = 32;
+const MAX_FLOOR_JITTER_NS: i64 = 1_000_000;
 
 /// The number of hops of one direction's packets, by their TTL or hop limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +48,6 @@ impl HopCount {
 #[derive(Clone, Debug, Default)]
 pub struct RttStep {
     recent: [i64; LEVEL],
-    min_ns: i64,
     count: usize,
     candidate: Option<Candidate>,
     /// The first step: when it was, and the least round-trip times before and since.
@@ -56,69 +59,117 @@ struct Candidate {
     begin_ns: i64,
     before_ns: i64,
     /// Samples below this end it.
-    least_ns: i64,
-    min_ns: i64,
-    max_ns: i64,
+    end_below_ns: i64,
+    level: Level,
+    /// The queue before the step may have drained behind it: the level is a second one.
+    has_drained: bool,
+}
+
+/// The samples since a time: how many, the greatest, and the least of each part of the time.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    since_ns: i64,
     samples: u32,
+    max_ns: i64,
+    floors_ns: [i64; PARTS],
+}
+
+impl Level {
+    fn new(now_ns: i64, rtt_ns: i64) -> Self {
+        let mut level = Self {
+            since_ns: now_ns,
+            samples: 0,
+            max_ns: 0,
+            floors_ns: [i64::MAX; PARTS],
+        };
+        level.add(now_ns, rtt_ns);
+        level
+    }
+
+    fn add(&mut self, now_ns: i64, rtt_ns: i64) {
+        self.samples += 1;
+        self.max_ns = self.max_ns.max(rtt_ns);
+        let part = (now_ns - self.since_ns).max(0) * PARTS as i64 / MIN_HOLD_NS;
+        let floor_ns = &mut self.floors_ns[(part as usize).min(PARTS - 1)];
+        *floor_ns = (*floor_ns).min(rtt_ns);
+    }
+
+    fn is_complete(&self, now_ns: i64) -> bool {
+        self.samples >= MIN_HOLD_SAMPLES && now_ns - self.since_ns >= MIN_HOLD_NS
+    }
+
+    /// Return the least sample if this is the level of a path, above one of `before_ns`.
+    fn floor_ns(&self, before_ns: i64) -> Option<i64> {
+        let (mut low_ns, mut high_ns) = (i64::MAX, 0);
+        for &floor_ns in &self.floors_ns {
+            low_ns = low_ns.min(floor_ns);
+            high_ns = high_ns.max(floor_ns);
+        }
+        let step_ns = low_ns - before_ns;
+        let jitter_ns = MAX_FLOOR_JITTER_NS.max(step_ns / MAX_FLOOR_SPREAD);
+        let is_level =
+            high_ns - low_ns <= jitter_ns && MAX_SPREAD * (self.max_ns - low_ns) <= step_ns;
+        is_level.then_some(low_ns)
+    }
+}
+
+impl Candidate {
+    /// Process a sample; return the least of the new level once it holds.
+    fn on_sample(&mut self, now_ns: i64, rtt_ns: i64) -> Option<i64> {
+        self.level.add(now_ns, rtt_ns);
+        if !self.level.is_complete(now_ns) {
+            return None;
+        }
+        let floor_ns = self.level.floor_ns(self.before_ns);
+        if floor_ns.is_none() && !self.has_drained {
+            self.has_drained = true;
+            self.level = Level::new(now_ns, rtt_ns);
+        }
+        floor_ns
+    }
 }
 
 impl RttStep {
-    /// Process a round-trip time.
+    /// Process a round-trip time; `min_ns` is the least so far.
     #[inline]
-    pub fn on_sample(&mut self, now_ns: i64, rtt_ns: i64) {
+    pub fn on_sample(&mut self, now_ns: i64, rtt_ns: i64, min_ns: i64) {
         if self.found.is_some() {
             return;
         }
         match &mut self.candidate {
-            None => self.begin(now_ns, rtt_ns),
-            Some(candidate) if rtt_ns < candidate.least_ns => {
-                *self = Self {
-                    min_ns: self.min_ns,
-                    ..Self::default()
-                };
-            }
+            None => self.begin(now_ns, rtt_ns, min_ns),
+            Some(candidate) if rtt_ns < candidate.end_below_ns => *self = Self::default(),
             Some(candidate) => {
-                candidate.samples += 1;
-                candidate.min_ns = candidate.min_ns.min(rtt_ns);
-                candidate.max_ns = candidate.max_ns.max(rtt_ns);
-                let step_ns = candidate.min_ns - candidate.before_ns;
-                let is_level = MAX_SPREAD * (candidate.max_ns - candidate.min_ns) <= step_ns;
-                if candidate.samples >= MIN_HOLD_SAMPLES
-                    && now_ns - candidate.begin_ns >= MIN_HOLD_NS
-                    && is_level
-                {
-                    self.found = Some((candidate.begin_ns, candidate.before_ns, candidate.min_ns));
+                if let Some(floor_ns) = candidate.on_sample(now_ns, rtt_ns) {
+                    self.found = Some((candidate.begin_ns, candidate.before_ns, floor_ns));
                 }
             }
         }
     }
 
     #[inline]
-    fn begin(&mut self, now_ns: i64, rtt_ns: i64) {
+    fn begin(&mut self, now_ns: i64, rtt_ns: i64, min_ns: i64) {
         if self.count >= LEVEL && rtt_ns - self.recent[(self.count - 1) % LEVEL] >= MIN_STEP_NS {
-            let (mut low_ns, mut high_ns) = (i64::MAX, 0);
+            let (mut low_ns, mut high_ns, mut sum_ns) = (i64::MAX, 0, 0);
             for &one in &self.recent {
                 low_ns = low_ns.min(one);
                 high_ns = high_ns.max(one);
+                sum_ns += one;
             }
+            let least_step = |level_ns: i64| MIN_STEP_NS.max(level_ns / MIN_STEP_SHARE);
             let step_ns = rtt_ns - high_ns;
-            if step_ns >= MIN_STEP_NS.max(high_ns / MIN_STEP_SHARE) && high_ns - low_ns < step_ns {
+            if step_ns >= least_step(high_ns) && high_ns - low_ns < step_ns {
+                let mean_ns = sum_ns / LEVEL as i64;
                 self.candidate = Some(Candidate {
                     begin_ns: now_ns,
-                    before_ns: self.min_ns,
-                    least_ns: high_ns + step_ns / 2,
-                    min_ns: rtt_ns,
-                    max_ns: rtt_ns,
-                    samples: 1,
+                    before_ns: min_ns,
+                    end_below_ns: mean_ns + least_step(mean_ns),
+                    level: Level::new(now_ns, rtt_ns),
+                    has_drained: false,
                 });
                 return;
             }
         }
-        self.min_ns = if self.min_ns == 0 {
-            rtt_ns
-        } else {
-            self.min_ns.min(rtt_ns)
-        };
         self.recent[self.count % LEVEL] = rtt_ns;
         self.count += 1;
     }
@@ -132,11 +183,7 @@ mod tests {
 
     /// Samples every 10 ms of which each has the round-trip time of its number.
     fn step_in(samples: usize, rtt_ms: impl Fn(usize) -> i64) -> Option<(i64, i64, i64)> {
-        let mut step = RttStep::default();
-        for number in 0..samples {
-            step.on_sample(10 * MS * number as i64, MS * rtt_ms(number));
-        }
-        step.found
+        step_at(samples, &rtt_ms, 0)
     }
 
     #[test]
@@ -162,6 +209,61 @@ mod tests {
         assert_eq!(step_in(1000, stays), None);
         let jitter = |number: usize| 40 + (number * 7 % 11) as i64;
         assert_eq!(step_in(1000, jitter), None);
+    }
+
+    /// The same for samples that take so long, and whose packets leave every 10 ms.
+    fn step_of(samples: usize, rtt_ms: impl Fn(usize) -> i64) -> Option<(i64, i64, i64)> {
+        step_at(samples, &rtt_ms, 1)
+    }
+
+    fn step_at(samples: usize, rtt_ms: impl Fn(usize) -> i64, own: i64) -> Option<(i64, i64, i64)> {
+        let (mut step, mut min_ns) = (RttStep::default(), i64::MAX);
+        for number in 0..samples {
+            let sample_ns = MS * rtt_ms(number);
+            min_ns = min_ns.min(sample_ns);
+            step.on_sample(10 * MS * number as i64 + own * sample_ns, sample_ns, min_ns);
+        }
+        step.found
+    }
+
+    #[test]
+    fn the_queue_before_a_step_may_drain_behind_it() {
+        // 30 ms and a queue of 100 ms become 200 ms and that queue, which drains.
+        let queued = |number: usize| match number {
+            0..100 => 30 + number as i64,
+            100..300 => 130 + (number % 5) as i64,
+            300..320 => 300,
+            320..330 => 300 - 9 * (number as i64 - 320),
+            _ => 205 + (number % 5) as i64,
+        };
+        let (at_ns, from_ns, to_ns) = step_of(900, queued).unwrap();
+        assert_eq!((from_ns, to_ns), (30 * MS, 205 * MS));
+        assert!((3_000 * MS..3_400 * MS).contains(&at_ns));
+    }
+
+    #[test]
+    fn a_queue_that_fills_and_stays_full_is_no_step() {
+        // Arrivals at twice the rate of the link fill it, and windows of many flows keep it full: they grow slowly.
+        let full = |number: usize| match number {
+            0..300 => 40 + (number % 5) as i64,
+            300..320 => 40 + 20 * (number as i64 - 300),
+            _ => 300 + number as i64 / 10 + (number % 5) as i64,
+        };
+        assert_eq!(step_of(900, full), None);
+        // It fills at once, and then follows the windows of others.
+        let windows = |number: usize| match number {
+            0..300 => 40 + (number % 5) as i64,
+            300..320 => 240,
+            _ => 120 + (number % 90) as i64,
+        };
+        assert_eq!(step_of(900, windows), None);
+        // It fills at once, and drains to the level before.
+        let drained = |number: usize| match number {
+            0..300 => 130 + (number % 5) as i64,
+            300..320 => 300,
+            _ => 135 + (number % 5) as i64,
+        };
+        assert_eq!(step_of(900, drained), None);
     }
 
     #[test]

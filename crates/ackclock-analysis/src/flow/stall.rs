@@ -40,6 +40,9 @@ enum Evidence {
     HeldUp,
     /// The acknowledgement came late, if not later than a receiver may delay it.
     DelayedAck,
+    /// New data came though old data should have been retransmitted by then: lost and retransmitted later, or their
+    /// acknowledgement was not captured.
+    Overdue,
     /// Data are missing: lost by the network, or by the capture.
     Hole,
     /// This was retransmitted, maybe by a host that woke up.
@@ -65,7 +68,7 @@ pub struct OpenStall {
     window_shut: bool,
     sacked: bool,
     head_retransmitted: bool,
-    /// The oldest outstanding segment would have been retransmitted by then: its acknowledgement was not captured.
+    /// The oldest outstanding segment is so old that its acknowledgement may be missing in the capture.
     is_overdue: bool,
     capture_stalled: bool,
     /// Others stopped with it, and none of them for want of data.

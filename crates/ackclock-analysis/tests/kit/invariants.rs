@@ -133,7 +133,7 @@ fn segment(outcome: &[u8], now_ns: &mut i64) -> Segment {
         destination,
         sequence: number(outcome[3], outcome[4]),
         acknowledgement: number(outcome[5], outcome[6]),
-        flags: Flags(outcome[7]),
+        flags: Flags(u16::from(outcome[7])),
         window: u16::from(outcome[8]) << 4,
         payload_bytes: u32::from(outcome[15]) * 25,
         options,

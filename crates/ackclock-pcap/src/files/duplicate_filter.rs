@@ -34,7 +34,7 @@ struct RecentPacket {
 struct Identity {
     ends: (Endpoint, Endpoint),
     numbers: (u32, u32),
-    flags: u8,
+    flags: u16,
     window: u16,
     payload_bytes: u32,
     identification: Option<u32>,

@@ -48,7 +48,7 @@ pub fn segment(record: &Record, segment: &mut Segment) -> bool {
         destination: endpoint(30, 36),
         sequence: u32_at(headers, 38),
         acknowledgement: u32_at(headers, 42),
-        flags: Flags(headers[47]),
+        flags: Flags::of([headers[46], headers[47]]),
         window: u16_at(headers, 48),
         payload_bytes: total_bytes - (NETWORK_BYTES + header_bytes) as u32,
         options: Options::default(),

@@ -1,4 +1,4 @@
-//! The TCP header and its options (RFC 9293 section 3.1, 3.2; RFC 7323; RFC 2018).
+//! The TCP header and its options (RFC 9293 section 3.1, 3.2; RFC 7323; RFC 2018; RFC 9768).
 
 use super::dissector::{u16_at, u32_at, Dissector};
 use super::{checksum, Checksum, Endpoint, Flags, Options, Segment, Skipped};
@@ -6,6 +6,9 @@ use crate::framing::Record;
 
 /// The number of TCP in an IP header.
 pub const PROTOCOL: u8 = 6;
+/// The kinds of AccECN's option (RFC 9768 section 3.2.3).
+const ACCECN_0: u8 = 172;
+const ACCECN_1: u8 = 174;
 /// The shortest usable header: all fields up to the window.
 const MIN_CAPTURED_BYTES: usize = 16;
 /// The largest frame of Ethernet that is in use, the jumbo frame: what is longer was never on a wire.
@@ -41,7 +44,7 @@ pub fn segment(
         },
         sequence: u32_at(header, 4),
         acknowledgement: u32_at(header, 8),
-        flags: Flags(header[13]),
+        flags: Flags::of([header[12], header[13]]),
         window: u16_at(header, 14),
         payload_bytes: dissector.length - header_bytes as u32,
         options: Options::default(),
@@ -123,6 +126,8 @@ impl Options {
                 }
             }
             (8, 8) => self.timestamps = Some((u32_at(value, 0), u32_at(value, 4))),
+            // Both orders of the counters have that of CE second.
+            (ACCECN_0 | ACCECN_1, 6 | 9) => self.marked_bytes = Some(u32_at(value, 2) & 0xff_ffff),
             _ => {}
         }
     }

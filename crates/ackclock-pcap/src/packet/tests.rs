@@ -16,7 +16,7 @@ fn tcp(options: &[u8], payload: &[u8], addresses: &[u8]) -> Vec<u8> {
     bytes[4..8].copy_from_slice(&100_u32.to_be_bytes());
     bytes[8..12].copy_from_slice(&200_u32.to_be_bytes());
     bytes[12] = (((20 + options.len()) / 4) << 4) as u8;
-    bytes[13] = Flags::ACK | Flags::PSH;
+    bytes[13] = (Flags::ACK | Flags::PSH) as u8;
     bytes[14..16].copy_from_slice(&500_u16.to_be_bytes());
     bytes.extend(options);
     bytes.extend(payload);
@@ -153,6 +153,25 @@ fn options_of_a_handshake_and_of_losses_are_read() {
         "a length of nothing"
     );
     assert_eq!(of_options(&[1, 1, 1, 3]), Options::default(), "no length");
+}
+
+#[test]
+fn the_fields_of_accurate_ecn_are_read() {
+    // RFC 9768 section 3.2.3: EE0B, ECEB and EE1B in either order, or the first ones of them.
+    let both = [172, 11, 0, 0, 1, 0, 2, 3, 0, 0, 1, 1];
+    let without_last = [174, 8, 0, 0, 1, 0, 2, 3];
+    let first_only = [172, 5, 0, 0, 1, 1, 1, 0];
+    for (options, marked_bytes) in [
+        (&both[..], Some(0x203)),
+        (&without_last, Some(0x203)),
+        (&first_only, None),
+    ] {
+        let mut bytes = tcp(options, b"", &[]);
+        bytes[12] |= 1;
+        let segment = of(101, &v4(6, 0, &bytes)).unwrap();
+        assert_eq!(segment.options.marked_bytes, marked_bytes);
+        assert_eq!(segment.flags, Flags(Flags::AE | Flags::ACK | Flags::PSH));
+    }
 }
 
 #[test]

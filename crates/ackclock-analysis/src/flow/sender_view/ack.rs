@@ -145,8 +145,9 @@ impl SenderView {
                 }
                 if let Some((excess_ns, tick_ns)) = self.tsval_clock.excess_delay_ns() {
                     self.limits.add_excess_delay(excess_ns - tick_ns);
+                    let min_ns = self.rtt.min_ns;
                     self.rtt_step
-                        .on_sample(data.now_ns, self.rtt.min_ns + excess_ns);
+                        .on_sample(data.now_ns, min_ns + excess_ns, min_ns);
                 }
             }
         }
@@ -456,7 +457,8 @@ impl SenderView {
         self.limits.add_rtt(rtt_ns);
         if self.sender_delay_ns == 0 {
             self.limits.path_rtt(rtt_ns);
-            self.rtt_step.on_sample(sent_ns + rtt_ns, rtt_ns);
+            self.rtt_step
+                .on_sample(sent_ns + rtt_ns, rtt_ns, self.rtt.min_ns);
         }
         if let Some(path) = self.path.filter(|_| is_whole) {
             let behind = self.vantage == Vantage::Receiver;

@@ -58,7 +58,7 @@ pub struct Ack {
     pub timestamps: Option<(u32, u32)>,
     /// It carries no data.
     pub pure: bool,
-    /// It reports congestion marks (RFC 3168's ECE).
+    /// It reports congestion marks.
     pub marked: bool,
 }
 

@@ -47,6 +47,9 @@ impl OpenStall {
                 Some(self.on_data_after_ack(connection, now_ns))
             }
             Evidence::HeldUp => self.classify_stopped_host(connection, now_ns),
+            Evidence::Overdue if self.is_retransmitted(connection, segment) => {
+                Some(Stall::TailLoss)
+            }
             Evidence::Pending if self.window_shut => Some(Stall::Receiver), // it probes
             // It closes, and retransmits nothing: an acknowledgement came that the capture does not have.
             Evidence::Pending if segment.flags.has(Flags::FIN) => Some(Stall::Application),
@@ -73,7 +76,7 @@ impl OpenStall {
             Evidence::Pending if self.window_shut => Stall::Receiver,
             Evidence::Pending if self.outstanding_bytes == 0 => Stall::Application,
             Evidence::Pending => Stall::AckDelay,
-            Evidence::DelayedAck => Stall::Application,
+            Evidence::DelayedAck | Evidence::Overdue => Stall::Application,
             Evidence::HeldUp => Stall::Host,
             Evidence::Hole => Stall::ContinuousLoss,
             Evidence::Retransmission(class) => class,
@@ -99,7 +102,11 @@ impl OpenStall {
                 Some(class)
             }
             Evidence::Retransmission(_) => self.classify_stopped_host(connection, self.end_ns),
-            Evidence::HeldUp | Evidence::ClockStopped | Evidence::DelayedAck => None,
+            Evidence::Overdue if acks && position >= self.snd_nxt => Some(Stall::Application),
+            Evidence::HeldUp
+            | Evidence::ClockStopped
+            | Evidence::DelayedAck
+            | Evidence::Overdue => None,
             Evidence::Pending if self.window_shut => Some(Stall::Receiver),
             Evidence::Pending if self.outstanding_bytes == 0 => Some(Stall::Application),
             Evidence::Pending
@@ -167,7 +174,8 @@ impl OpenStall {
             return self.classify_stopped_host(connection, now_ns);
         }
         if self.is_overdue {
-            return Some(Stall::Application);
+            self.evidence = Evidence::Overdue;
+            return None;
         }
         if self.outstanding_bytes > 0 {
             // A tail loss probe may be of new data (RFC 8985 section 7.3).
@@ -178,6 +186,15 @@ impl OpenStall {
             return self.classify_stopped_host(connection, now_ns);
         }
         Some(Stall::Application)
+    }
+
+    /// Return true if a packet retransmits what was outstanding in the stall.
+    fn is_retransmitted(&self, connection: &Connection, segment: &Segment) -> bool {
+        let direction = &connection.directions[self.sender];
+        let view = direction.sender_view.as_deref();
+        segment.payload_bytes > 0
+            && direction.unwrap(segment.sequence) < self.snd_nxt
+            && view.is_some_and(|view| view.last_cause.is_some())
     }
 
     /// Return true if a receiver may have delayed the acknowledgement that ends the stall: of one segment, and for as
