@@ -16,7 +16,8 @@ import pytest
 import ackclock as ac
 from ackclock.errors import InputError
 from ackclock.input.source import Source
-from ackclock.shell import FLOWS, GROUP, namespaces, planned, with_programs
+from ackclock.shell import namespaces
+from ackclock.shell.plans import FLOWS, GROUP, planned, with_programs
 
 SCENARIO = """
 duration = "10s"

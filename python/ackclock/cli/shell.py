@@ -15,6 +15,10 @@ from ackclock.cli.command import Argument, Command
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
+    from ackclock.shell.session import Network
+
+#: Status of a shell whose command is not found.
+NO_PROGRAM = 127
 
 
 @click.command(cls=Command)
@@ -47,7 +51,6 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
         ackclock shell --peer 'iperf3 -s' --pcap mine.toml -- iperf3 -c peer -R
         ackclock shell --set network.rate=2Mbit mine.toml
     """
-    from ackclock import shell as sessions
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal import output, result
     from ackclock.dataset import folders
@@ -55,25 +58,42 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
     from ackclock.dataset.result_kind import Kind
     from ackclock.errors import AckclockError
     from ackclock.scenario import planning
+    from ackclock.shell import plans
+    from ackclock.shell.session import Network
 
-    loaded = run_jobs.apply_options(lambda: sessions.with_programs(planning.source(scenario)), chosen)
-    plan = sessions.planned(loaded, run_jobs.seeds(chosen))
+    loaded = run_jobs.apply_options(lambda: plans.with_programs(planning.source(scenario)), chosen)
+    plan = plans.planned(loaded, run_jobs.seeds(chosen))
     folder = run_jobs.result_folder(scenario, "shell", chosen.out, several=False)
     folders.check(folder, Kind.RUN)
     job = run_jobs.Job(plan, "packet", folder, chosen)
     errors: list[AckclockError] = []
     with folders.staging_folder(folder) as private:
         captures = private / CAPTURES if pcap else None
-        words = program or (os.environ.get("SHELL", "sh"),)
-        outcome = sessions.run(plan, words, peer, mtu, captures=captures, command_line=chosen.command)
-        data = outcome.data
+        network = Network(plan, peer=peer, mtu=mtu, captures=captures, command_line=chosen.command)
+        with network:
+            status = _status(network, program or (os.environ.get("SHELL", "sh"),))
+        data = network.dataset()
         data.write(folder, captures, lambda new: errors.extend(job.write_report(data, new)))
     for error in errors:
         raise error
     result.print_result(data, data.metrics(), err=True)
-    output.console(err=True).print(outcome.time_kept)
-    for sentence in outcome.warnings:
+    time_kept, warnings = network.time_kept
+    output.console(err=True).print(time_kept)
+    for sentence in warnings:
         click.echo(f"warning: {sentence}", err=True)
     for path in (*job.outputs(), *([folder / CAPTURES] if pcap else [])):
         click.echo(f"wrote {path}", err=True)
-    sys.exit(outcome.status)
+    sys.exit(status)
+
+
+def _status(network: Network, program: Sequence[str]) -> int:
+    """Run the program in the foreground of the terminal; return its status as a shell does."""
+    from ackclock.shell.session import signals_for_program
+
+    try:
+        with signals_for_program():
+            code = network.run(program).returncode
+    except OSError as error:
+        click.echo(f"{program[0]}: {error.strerror}", err=True)
+        return NO_PROGRAM
+    return code if code >= 0 else 128 - code
