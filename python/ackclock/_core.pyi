@@ -284,12 +284,18 @@ class Simulation:
 
 @final
 class Bridge:
-    """A thread that carries packets between two TUN devices and a simulation, whose time is that of the clock."""
+    """A thread that carries packets between TUN devices and a simulation, whose time is that of the clock."""
 
     def __new__(
-        cls, simulation: Simulation, devices: Sequence[tuple[int, str | None]], flows: tuple[int, int]
+        cls,
+        simulation: Simulation,
+        ends: Sequence[tuple[str, int, Sequence[str], str | None]],
+        routes: Sequence[tuple[int, int, int, int]],
     ) -> Bridge:
-        """Begin between the senders' and the receivers' device (descriptor, capture) for a range of flows."""
+        """Begin between ends: name, descriptor, addresses, capture.
+
+        A route is between two of them, by number: the senders' end, the receivers', and a range of external flows.
+        """
 
     def is_running(self) -> bool:
         """Return True until the bridge has stopped, or has failed."""

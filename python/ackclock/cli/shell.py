@@ -15,6 +15,7 @@ from ackclock.cli.command import Argument, Command
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
+    from ackclock.shell.session import Command as Program
     from ackclock.shell.session import Network
 
 #: Status of a shell whose command is not found.
@@ -31,6 +32,14 @@ NO_PROGRAM = 127
     help="The program and its arguments (default: $SHELL).",
 )
 @click.option("--peer", metavar="COMMAND", help="Command of the server at the other end, for sh -c.")
+@click.option(
+    "--at",
+    "hosts",
+    metavar="HOST COMMAND",
+    nargs=2,
+    multiple=True,
+    help="Command at a host of the scenario, for sh -c; repeatable: the last is the program.",
+)
 @click.option("--mtu", metavar="BYTES", type=click.IntRange(576, 65535), default=1500, help="MTU of both ends.")
 @options.seed
 @options.settings
@@ -38,7 +47,16 @@ NO_PROGRAM = 127
 @click.option("--pcap", is_flag=True, help="Capture the packets at both ends.")
 @options.report
 @options.collected
-def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str | None, mtu: int, pcap: bool) -> None:
+def shell(
+    chosen: Options,
+    *,
+    scenario: Path,
+    program: Sequence[str],
+    peer: str | None,
+    hosts: Sequence[tuple[str, str]],
+    mtu: int,
+    pcap: bool,
+) -> None:
     """Run a program whose packets cross a scenario's network in real time.
 
     The program is at the receivers' end: what it downloads is queued, delayed and lost as the data of the scenario's
@@ -46,10 +64,14 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
     address $ACKCLOCK_PEER. Nothing outside the two namespaces is touched, and no root is needed. The exit status is
     the program's. Options stand before the scenario.
 
+    In a network of hosts (graph, fat tree, leaf–spine), --at puts commands at hosts, which know each other by name. The
+    last one is the program; it starts when the others listen.
+
     Examples:
         ackclock shell --peer 'python3 -m http.server 80' scenarios/dumbbell.toml -- curl -so page http://peer/
         ackclock shell --peer 'iperf3 -s' --pcap mine.toml -- iperf3 -c peer -R
         ackclock shell --set network.rate=2Mbit mine.toml
+        ackclock shell --at h0 'iperf3 -s' --at h5 'iperf3 -c h0' scenarios/fat-tree.toml
     """
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal import output, result
@@ -61,17 +83,25 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
     from ackclock.shell import plans
     from ackclock.shell.session import Network
 
-    loaded = run_jobs.apply_options(lambda: plans.with_programs(planning.source(scenario)), chosen)
-    plan = plans.planned(loaded, run_jobs.seeds(chosen))
+    if hosts and (program or peer):
+        raise click.UsageError(
+            "--at: found a program or --peer as well; expected commands at hosts, the last the program"
+        )
+    nodes = tuple(dict.fromkeys(host for host, _ in hosts))
+    loaded = run_jobs.apply_options(lambda: plans.with_programs(planning.source(scenario), nodes), chosen)
+    plan = plans.planned(loaded, run_jobs.seeds(chosen), nodes)
     folder = run_jobs.result_folder(scenario, "shell", chosen.out, several=False)
     folders.check(folder, Kind.RUN)
     job = run_jobs.Job(plan, "packet", folder, chosen)
     errors: list[AckclockError] = []
     with folders.staging_folder(folder) as private:
         captures = private / CAPTURES if pcap else None
-        network = Network(plan, peer=peer, mtu=mtu, captures=captures, command_line=chosen.command)
+        ends = nodes or plans.ENDS
+        network = Network(plan, ends, peer=peer, mtu=mtu, captures=captures, command_line=chosen.command)
         with network:
-            status = _status(network, program or (os.environ.get("SHELL", "sh"),))
+            network.serve(hosts[:-1])
+            at, words = hosts[-1] if hosts else (None, program or (os.environ.get("SHELL", "sh"),))
+            status = _status(network, words, at)
         data = network.dataset()
         data.write(folder, captures, lambda new: errors.extend(job.write_report(data, new)))
     for error in errors:
@@ -86,14 +116,14 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
     sys.exit(status)
 
 
-def _status(network: Network, program: Sequence[str]) -> int:
+def _status(network: Network, program: Program, at: str | None) -> int:
     """Run the program in the foreground of the terminal; return its status as a shell does."""
     from ackclock.shell.session import signals_for_program
 
     try:
         with signals_for_program():
-            code = network.run(program).returncode
+            code = network.run(program, at=at).returncode
     except OSError as error:
-        click.echo(f"{program[0]}: {error.strerror}", err=True)
+        click.echo(f"{error.filename}: {error.strerror}", err=True)
         return NO_PROGRAM
     return code if code >= 0 else 128 - code

@@ -72,14 +72,15 @@ class End:
     def __init__(self, name: str, names: Sequence[str], place: Path, mtu: int) -> None:
         self.name = name
         hosts, resolver = place / "hosts", place / "resolv.conf"
-        lines = [f"{address} {each}" for each in names for address in addresses(each, names)]
+        lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
         hosts.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]))
         resolver.write_text("nameserver 127.0.0.1\n")  # where nobody answers, which is known at once
-        ipv4, ipv6 = addresses(name, names)
+        #: Its IPv4 and its IPv6 address.
+        self.addresses = ipv4, ipv6 = _addresses(name, names)
         files = {"/etc/hosts": str(hosts), "/etc/resolv.conf": str(resolver)}
         settings = {"mtu": mtu, "ipv4": ipv4, "ipv6": ipv6, "files": files}
         #: Environment variables of its programs.
-        self.variables = {"ACKCLOCK_PEER": addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
+        self.variables = {"ACKCLOCK_PEER": _addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
         self._start(settings)
 
     def _start(self, settings: Mapping[str, object]) -> None:
@@ -117,9 +118,8 @@ class End:
             *("setpriv", "--pdeathsig", "SIGKILL", "--", *command),
         ]
 
-    def wait_listening(self, server: subprocess.Popen[bytes]) -> None:
-        """Wait until a socket listens, the server has ended, or patience has."""
-        end_s = time.monotonic() + LISTENING_S
+    def wait_listening(self, server: subprocess.Popen[bytes], end_s: float) -> None:
+        """Wait until a socket listens, the server has ended, or a time by the monotonic clock has come."""
         while time.monotonic() < end_s and server.poll() is None and not self._listens():
             time.sleep(LOOK_S)
 
@@ -144,7 +144,7 @@ class End:
             os.close(self._devices.pop())
 
 
-def addresses(name: str, names: Sequence[str]) -> tuple[str, str]:
+def _addresses(name: str, names: Sequence[str]) -> tuple[str, str]:
     """Return the IPv4 and the IPv6 address of an end: the numbers count from 1, in the order of the names."""
     number = names.index(name) + 1
     return f"10.77.0.{number}", f"fd00:77::{number:x}"

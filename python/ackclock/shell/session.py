@@ -27,7 +27,7 @@ from ackclock.plan import Plan
 from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
 from ackclock.shell import plans
-from ackclock.shell.namespaces import End, check
+from ackclock.shell.namespaces import LISTENING_S, End, check
 from ackclock.system import signals
 
 #: Rows are taken out of the simulation so often, in seconds.
@@ -39,9 +39,6 @@ BOUND_S = 1e-3
 #: Smallest and largest MTU: that of IPv4 (RFC 791) and the longest packet, in bytes.
 MTUS = 576, 65535
 
-#: Ends of a network without nodes: the senders', then the receivers'.
-PEER, PROGRAM = "peer", "program"
-
 #: A program and its arguments, or a command for `sh -c`.
 Command: TypeAlias = Sequence[str] | str
 
@@ -50,6 +47,7 @@ ShellScenario: TypeAlias = Loaded | Path | str | Mapping[str, Any]
 
 
 @checked(
+    at=arguments.several(arguments.WORD, "a list of hosts"),
     peer=optional(arguments.TEXT),
     seed=optional(arguments.integer(0, 2**63 - 1)),
     mtu=arguments.integer(*MTUS),
@@ -58,6 +56,7 @@ ShellScenario: TypeAlias = Loaded | Path | str | Mapping[str, Any]
 def shell(
     scenario: ShellScenario,
     *,
+    at: Sequence[str] = (),
     peer: str | None = None,
     seed: int | None = None,
     mtu: int = 1500,
@@ -70,7 +69,9 @@ def shell(
 
     Args:
         scenario: a path, TOML, tables as a mapping, or what `ackclock.load` and `ackclock.scenario` give.
-        peer: the command of a server at the senders' end, for `sh -c`; the block begins when it listens, or after 5 s.
+        at: the hosts with programs, 2 to 32, of a scenario that names hosts; by default there are two ends, "peer" at
+            the senders' and "program" at the receivers'.
+        peer: the command of a server at the first end, for `sh -c`; the block begins when it listens, or after 5 s.
         seed: instead of the scenario's first.
         mtu: the largest packet, in bytes, from 576 to 65535.
         captures: a folder, which is made, for a packet capture at each end.
@@ -79,8 +80,8 @@ def shell(
         ScenarioError: the scenario is invalid, or has no path for a program.
         InputError: in the block's first line, where namespaces or devices are not to be had; `captures` exists.
     """
-    plan = plans.planned(plans.with_programs(_source(scenario)), None if seed is None else [seed])
-    return Network(plan, peer=peer, mtu=mtu, captures=captures)
+    plan = plans.planned(plans.with_programs(_source(scenario), at), None if seed is None else [seed], at)
+    return Network(plan, at or plans.ENDS, peer=peer, mtu=mtu, captures=captures)
 
 
 def _source(scenario: ShellScenario) -> Source:
@@ -94,21 +95,23 @@ def _source(scenario: ShellScenario) -> Source:
 
 
 class Network:
-    """A scenario's network in real time, with programs at its ends "program" (the receivers') and "peer".
+    """A scenario's network in real time, with programs at its ends: hosts, or "peer" (the senders') and "program".
 
     A context manager: the network runs inside the block, once. At its end everything that was started in it is killed.
+    Every end has the names of all. `ACKCLOCK_PEER` is the IPv4 address of the first.
     """
 
     def __init__(
         self,
         plan: Plan,
+        ends: Sequence[str] = plans.ENDS,
         *,
         peer: str | None = None,
         mtu: int = 1500,
         captures: Path | None = None,
         command_line: str = "",
     ) -> None:
-        self._plan, self._peer, self._mtu = plan, peer, mtu
+        self._plan, self._names, self._peer, self._mtu = plan, tuple(ends), peer, mtu
         self._captures, self._command_line = captures, command_line
         self._ends: dict[str, End] = {}
         self._spool = Spool(names=packet.table_names())
@@ -136,8 +139,8 @@ class Network:
         place = self._open.enter_context(folders.temporary_folder())
         place.chmod(0o755)
         self._open.callback(self._reap)
-        for name in (PEER, PROGRAM):
-            end = End(name, (PEER, PROGRAM), place, self._mtu)
+        for name in self._names:
+            end = End(name, self._names, place, self._mtu)
             self._open.enter_context(signals.cleanup(end.kill))
             self._ends[name] = end
         if self._captures:
@@ -145,8 +148,8 @@ class Network:
                 self._captures.mkdir()
         self._bridge = _core.Bridge(
             self._simulation,
-            [(end.device, self._capture_file(name)) for name, end in self._ends.items()],
-            plans.program_flows(self._plan),
+            [(name, end.device, end.addresses, self._capture_file(name)) for name, end in self._ends.items()],
+            list(plans.routes(self._plan, len(self._ends))),
         )
         self._open.callback(self._stop)
         with suppress(OSError):  # before others' work, where that is permitted
@@ -157,8 +160,7 @@ class Network:
         self._open.callback(taker.join)
         self._open.callback(self._is_over.set)
         if self._peer is not None:
-            server = self.popen(self._peer, at=PEER, stdin=subprocess.DEVNULL, stdout=2)
-            self._ends[PEER].wait_listening(server)
+            self.serve([(self._names[0], self._peer)])
 
     def _capture_file(self, name: str) -> str | None:
         return str(self._captures / f"{name}.pcap") if self._captures else None
@@ -169,7 +171,7 @@ class Network:
         self,
         command: Command,
         *,
-        at: str = PROGRAM,
+        at: str | None = None,
         check: bool = False,
         **options: Any,
     ) -> subprocess.CompletedProcess[Any]:
@@ -177,7 +179,7 @@ class Network:
 
         Args:
             command: the program and its arguments, or a text for `sh -c`.
-            at: the end, "program" or "peer".
+            at: the end, by default the last: "program".
             check: raise `subprocess.CalledProcessError` for a status other than 0.
             options: those of `subprocess.run`: `capture_output`, `text`, `input`, `timeout`, `env`, `cwd` …; `env` has
                 `ACKCLOCK_PEER`, the peer's address, in addition.
@@ -197,25 +199,34 @@ class Network:
             done.check_returncode()
         return done
 
-    def popen(self, command: Command, *, at: str = PROGRAM, **options: Any) -> subprocess.Popen[Any]:
+    def serve(self, commands: Sequence[tuple[str, Command]]) -> None:
+        """Start programs at ends, without input and with output to standard error; wait until they listen, or 5 s."""
+        servers = [(at, self.popen(command, at=at, stdin=subprocess.DEVNULL, stdout=2)) for at, command in commands]
+        end_s = time.monotonic() + LISTENING_S
+        for at, server in servers:
+            self._ends[at].wait_listening(server, end_s)
+
+    def popen(self, command: Command, *, at: str | None = None, **options: Any) -> subprocess.Popen[Any]:
         """Start a program at an end, and return its `subprocess.Popen`. Arguments and errors are those of `run`."""
         words, options = self._inside(command, at, options)
         started = subprocess.Popen(words, **options)
         self._started.append(started)
         return started
 
-    def _inside(self, command: Command, at: str, options: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    def _inside(self, command: Command, at: str | None, options: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
         """Return the words that run a command at an end, and the options of its process."""
-        if at not in self._ends or self._is_over.is_set():
-            found = "no network that runs" if self._is_over.is_set() or not self._ends else arguments.readable_value(at)
-            raise InputError(f"at: found {found}; expected {PROGRAM} or {PEER}, inside the block")
+        name = self._names[-1] if at is None else at
+        if name not in self._ends or self._is_over.is_set():
+            is_running = self._ends and not self._is_over.is_set()
+            found = arguments.readable_value(at) if is_running else "no network that runs"
+            raise InputError(f"at: found {found}; expected {' or '.join(self._names)}, inside the block")
         words = ["sh", "-c", command] if isinstance(command, str) else [os.fspath(word) for word in command]
         given = dict(options)
         directory, environment = given.pop("cwd", None) or Path.cwd(), given.pop("env", None)
         environment = dict(os.environ if environment is None else environment)
         if shutil.which(words[0], path=environment.get("PATH")) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
-        end = self._ends[at]
+        end = self._ends[name]
         return end.enter(words, directory), {**given, "env": {**environment, **end.variables}}
 
     # ---- the end, and the result ----
