@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ackclock_core::Time;
 use ackclock_sim::external::{Delivered, ExternalPacket, FlowEnd};
@@ -33,6 +33,11 @@ const LONGEST: usize = 1 << 16;
 const BATCH: usize = 64;
 /// The last part of a wait, in which the thread does not sleep: a sleeping thread wakes late.
 const AWAKE: Time = Time::from_microseconds(60);
+/// Longest time without a sleep of the length [`REST`]. Linux leaves 5 % of a processor to the other threads when one of
+/// real-time priority takes all of it, in one piece of 50 ms each second; so much is given up here in small pieces.
+const LONGEST_WORK: Time = Time::from_milliseconds(1);
+/// A sleep that other threads can use: more than 5 % of [`LONGEST_WORK`].
+const REST: Time = Time::from_microseconds(60);
 /// Longest wait, after which the thread looks whether it shall stop.
 const LONGEST_WAIT: Time = Time::from_milliseconds(20);
 
@@ -155,6 +160,8 @@ struct Carrier {
     delivered_count: u64,
     report: Report,
     started: Instant,
+    /// End of the last sleep that was long enough for others.
+    rested: Time,
     buffer: Vec<u8>,
 }
 
@@ -176,6 +183,7 @@ impl Carrier {
             delivered_count: 0,
             report: Report::default(),
             started: Instant::now(),
+            rested: Time::ZERO,
             buffer: vec![0; LONGEST],
         })
     }
@@ -328,12 +336,13 @@ impl Carrier {
     }
 
     /// Wait for a packet, until the simulation or a packet is due.
-    fn wait(&self, next: Time) -> io::Result<()> {
+    fn wait(&mut self, next: Time) -> io::Result<()> {
         let due = self
             .waiting
             .peek()
             .map_or(Time::NEVER, |Reverse((due, _, _))| *due);
-        let wait = next.min(due).since(self.now()).min(LONGEST_WAIT);
+        let began = self.now();
+        let wait = next.min(due).since(began).min(LONGEST_WAIT);
         let asleep = wait.since(AWAKE).picoseconds() / 1000;
         let timeout = Timespec {
             tv_sec: 0,
@@ -344,8 +353,16 @@ impl Carrier {
             .map(|end| PollFd::new(&end.tun, PollFlags::IN))
             .collect();
         match poll(&mut ready, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let ended = self.now();
+        if ended.since(began) >= REST {
+            self.rested = ended;
+        } else if ended.since(self.rested) > LONGEST_WORK {
+            thread::sleep(Duration::from_nanos(REST.picoseconds() / 1000));
+            self.rested = self.now();
+        }
+        Ok(())
     }
 }
