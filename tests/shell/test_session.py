@@ -52,6 +52,16 @@ def test_options_are_those_of_subprocess(tmp_path: Path):
 
 
 @in_namespaces
+def test_a_user_without_rights_may_listen_at_port_80():
+    """The namespace permits it; whether this user has rights does not matter."""
+    with ac.shell(SCENARIO) as net:
+        for end in ("peer", "program"):
+            read = net.run("cat /proc/sys/net/ipv4/ip_unprivileged_port_start", at=end, capture_output=True, text=True)
+            assert read.stdout == "0\n"
+    assert Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text() != "0\n"
+
+
+@in_namespaces
 def test_a_timeout_ends_the_program():
     with ac.shell(SCENARIO) as net:
         started = time.monotonic()

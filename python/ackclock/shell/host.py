@@ -18,6 +18,7 @@ import socket
 import struct
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 #: Name of the device, and packets that may wait in it until the simulation reads them.
 DEVICE, QUEUE_P = "path0", 10_000
+
+#: Settings of the namespace by which programs without rights may listen at all ports, and send ICMP echo requests.
+PERMITTED = {"ip_unprivileged_port_start": "0", "ping_group_range": f"{os.getgid()} {os.getgid()}"}
 
 
 def device(settings: dict[str, Any]) -> int:
@@ -49,6 +53,13 @@ def device(settings: dict[str, Any]) -> int:
     return tun
 
 
+def permit() -> None:
+    """Let programs use what no other network is harmed by, where that can be set."""
+    for name, value in PERMITTED.items():
+        with suppress(OSError):
+            (Path("/proc/sys/net/ipv4") / name).write_text(value)
+
+
 def mount(settings: dict[str, Any]) -> None:
     """Let the namespace see its own processes, and no names but those of the ends, where that is permitted."""
     files = (("--bind", path, target) for target, path in settings["files"].items())
@@ -60,6 +71,7 @@ def send_device(outside: socket.socket, settings: dict[str, Any]) -> bool:
     """Send the device, or the reason why there is none."""
     try:
         mount(settings)
+        permit()
         tun = device(settings)
     except (OSError, subprocess.CalledProcessError) as error:
         said = error.stderr.decode().strip() if isinstance(error, subprocess.CalledProcessError) else ""
