@@ -230,6 +230,19 @@ def test_a_mistake_is_one_line(options: dict[str, Any], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_seed_that_the_engine_cannot_have_is_rejected() -> None:
+    with pytest.raises(InputError, match="seed: found 9223372036854775808"):
+        made(scenario=PATH).reset(seed=2**63)
+
+
+def test_a_closed_environment_has_no_episode() -> None:
+    env = made(scenario=PATH)
+    env.reset(seed=1)
+    env.close()
+    with pytest.raises(InputError, match="reset"):
+        env.step(np.zeros(1, np.float32))
+
+
 def test_an_action_that_is_no_number_is_rejected() -> None:
     env = made(scenario=PATH)
     env.reset(seed=1)

@@ -27,8 +27,9 @@ from ackclock.scenario.planning import Loaded
 #: Unit of a step's length that is relative to the smoothed RTT.
 RTT = "rtt"
 
-#: Seeds that an episode without one is given are below this.
+#: Seeds that an episode without one is given are below this, and check of those that are given.
 SEEDS = 2**32
+ENGINE_SEED = arguments.integer(0, 2**63 - 1)
 
 #: A scenario, or a function that draws one with the environment's random numbers.
 Scenarios: TypeAlias = Accepted | Callable[[np.random.Generator], Accepted]
@@ -63,9 +64,10 @@ class _Episode:
 class CongestionEnv(gymnasium.Env[Observation, Action]):
     """An agent in the place of the congestion control of one group of a scenario's flows.
 
-    Action: an array of shape (flows,) in [−1, 1]. The window of each flow is multiplied by `factor ** action` and then
-    kept within 1 and `max_window` segments; it holds until the next step, also in recovery and after timeouts. With
-    `control="rate"` the same is done to the pacing rate, in segments per minimum RTT, and the window is `max_window`.
+    Action: an array of shape (flows,) in [−1, 1]; what is beyond is clipped. The window of each flow is multiplied by
+    `factor ** action` and then kept within 1 and `max_window` segments; it holds until the next step, also in recovery
+    and after timeouts. With `control="rate"` the same is done to the pacing rate, in segments per minimum RTT, and the
+    window is `max_window`.
 
     Observation: an array of shape (flows, 8), of what the senders have measured in the step: `ackclock.rl.FEATURES`
     has the name, the bounds and the definition of each column. A flow that has not started or is over has zeros, and
@@ -135,6 +137,8 @@ class CongestionEnv(gymnasium.Env[Observation, Action]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; return the first observation and the measurements as `info`. There are no options."""
+        if seed is not None:
+            seed = ENGINE_SEED("seed", seed)
         super().reset(seed=seed)
         if callable(self._scenario):
             self._plan = self._planned(self.np_random)
@@ -186,6 +190,10 @@ class CongestionEnv(gymnasium.Env[Observation, Action]):
         plan = replace(episode.plan, duration_s=episode.now_s)
         about = {"group": self._group, "control": self._control, "steps": episode.steps}
         return episode.spool.dataset({**manifest(plan, "packet", episode.seed, ""), "agent": about})
+
+    def close(self) -> None:
+        """Discard the episode."""
+        self._episode = None
 
     # ---- the agent's flows ----
 
