@@ -57,6 +57,7 @@ PAGES = (
     "docs/guides/sweeps.md",
     "docs/guides/papers.md",
     "docs/guides/qlog.md",
+    "docs/guides/agents.md",
     "docs/guides/own-stack.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ackclock.plan import Plan
     from ackclock.scenario.builder import scenario as scenario
     from ackclock.scenario.planning import Loaded, load, loads
+    from ackclock.shell.session import shell
 
     __version__: str
 
@@ -73,6 +74,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "reproduce": ("ackclock.gallery", "reproduce"),
     "run": ("ackclock.experiments.runner", "run"),
     "scenario": ("ackclock.scenario", None),
+    "shell": ("ackclock.shell", None),
     "sweep": ("ackclock.experiments.sweep.run", "sweep"),
     "theory": ("ackclock.theory", None),
 }
@@ -102,6 +104,7 @@ __all__ = [
     "reproduce",
     "run",
     "scenario",
+    "shell",
     "sweep",
     "theory",
 ]

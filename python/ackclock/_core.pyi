@@ -13,55 +13,31 @@ version: str
 """The crate's version."""
 
 CONGESTION_CONTROLS: list[str]
-"""Names of the packet engine's CCAs."""
-
 QUEUE_DISCIPLINES: list[str]
-"""Names of the packet engine's qdiscs."""
-
-EVENT_KINDS: list[str]
-"""Names of the codes in column `kind` of the `events` table."""
-
-PACKET_KINDS: list[str]
-"""Names of the codes in column `kind` of the `packets` table."""
-
-PACKET_ACTIONS: list[str]
-"""Names of the codes in column `what` of the `packets` table."""
-
-ENDS: list[str]
-"""Names of the codes in column `end` of the `transmissions` table."""
-
-CAUSES: list[str]
-"""Names of the codes in column `cause` of the `transmissions` table."""
-
-FATES: list[str]
-"""Names of the codes in column `fate` of the `transmissions` table."""
-
-LIMITS: list[str]
-"""Names of the codes in column `limit` of the `transmissions` table."""
-
-DATASET_TABLES: dict[str, dict[str, str]]
-"""Tables of the dataset that engines in Rust fill: table name → column name → Rust's type of a value."""
-
-CAPTURE_TABLES: dict[str, dict[str, str]]
-"""Tables that `Capture` fills: table name → column name → Rust's type of a value."""
-
-CAPTURE_VANTAGES: list[str]
-"""Names of the codes in column `vantage` of a capture's `flows`."""
-
-CAPTURE_FATES: list[str]
-"""Names of the codes in column `fate` of a capture's `segments`."""
-
-CAPTURE_CAUSES: list[str]
-"""Names of the codes in column `cause` of a capture's `segments`, and in `class` of its events except stalls."""
-
-CAPTURE_LIMITS: list[str]
-"""Names of the codes in column `limit` of a capture's `flow_samples`."""
-
-CAPTURE_STALLS: list[str]
-"""Names of the codes in column `class` of a capture's events of kind `stall`."""
+"""Names of the packet engine's CCAs and qdiscs."""
 
 FLUID_LAWS: list[str]
 """CCAs whose growth law the fluid engine has."""
+
+DATASET_TABLES: dict[str, dict[str, str]]
+CAPTURE_TABLES: dict[str, dict[str, str]]
+"""Tables that engines in Rust, and `Capture`, fill: table name → column name → Rust's type of a value."""
+
+# Names of the codes in a column of a table of the dataset.
+EVENT_KINDS: list[str]  # `events`: `kind`
+PACKET_KINDS: list[str]  # `packets`: `kind`
+PACKET_ACTIONS: list[str]  # `packets`: `what`
+ENDS: list[str]  # `transmissions`: `end`
+CAUSES: list[str]  # `transmissions`: `cause`
+FATES: list[str]  # `transmissions`: `fate`
+LIMITS: list[str]  # `transmissions`: `limit`
+
+# The same of a capture's tables.
+CAPTURE_VANTAGES: list[str]  # `flows`: `vantage`
+CAPTURE_FATES: list[str]  # `segments`: `fate`
+CAPTURE_CAUSES: list[str]  # `segments`: `cause`, and `class` of events other than stalls
+CAPTURE_LIMITS: list[str]  # `flow_samples`: `limit`
+CAPTURE_STALLS: list[str]  # `events`: `class` of stalls
 
 def check_congestion(kind: str, parameters_json: str) -> None:
     """Check a CCA's complete parameters (a JSON object by keys of a plan).
@@ -277,6 +253,23 @@ class Simulation:
         and for a CCA that shows no variables.
         """
 
+    def sender_measurements(self, flow: int) -> dict[str, float] | None:
+        """Return what a flow's sender has measured: `crates/ackclock-sim/src/sender/agent.rs`.
+
+        Seconds, NaN before the first sample; segments (`_p`), bytes, and counts since the connection began. None for a
+        flow that is not an active connection.
+        """
+
+    def set_window(self, flow: int, cwnd: float, pacing_rate_bps: float | None = None) -> bool:
+        """Set the window, in segments, and the pacing rate of a flow whose CCA is "agent", at the present time.
+
+        Returns:
+            False for a flow that is not active, or whose CCA sets its own.
+
+        Raises:
+            ValueError: a window or a rate that is not positive and finite.
+        """
+
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows recorded since the last call: table name → column name → values.
 
@@ -291,12 +284,18 @@ class Simulation:
 
 @final
 class Bridge:
-    """A thread that carries packets between two TUN devices and a simulation, whose time is that of the clock."""
+    """A thread that carries packets between TUN devices and a simulation, whose time is that of the clock."""
 
     def __new__(
-        cls, simulation: Simulation, devices: Sequence[tuple[int, str | None]], flows: tuple[int, int]
+        cls,
+        simulation: Simulation,
+        ends: Sequence[tuple[str, int, Sequence[str], str | None]],
+        routes: Sequence[tuple[int, int, int, int]],
     ) -> Bridge:
-        """Begin between the senders' and the receivers' device (descriptor, capture) for a range of flows."""
+        """Begin between ends: name, descriptor, addresses, capture.
+
+        A route is between two of them, by number: the senders' end, the receivers', and a range of external flows.
+        """
 
     def is_running(self) -> bool:
         """Return True until the bridge has stopped, or has failed."""

@@ -18,7 +18,7 @@ FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
     ("bundles",),
-    ("gallery", "evaluate", "explore", "shell"),
+    ("gallery", "evaluate", "explore", "rl", "shell"),
     ("experiments",),
     ("doctor",),
     ("capture", "scaffold", "exporters", "importers", "judge"),

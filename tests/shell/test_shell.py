@@ -12,11 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
+from small_networks import leaf_spine
 
 import ackclock as ac
 from ackclock.errors import InputError
 from ackclock.input.source import Source
-from ackclock.shell import FLOWS, GROUP, namespaces, planned, with_programs
+from ackclock.shell import namespaces
+from ackclock.shell.plans import FLOWS, GROUP, planned, with_programs
 
 SCENARIO = """
 duration = "10s"
@@ -82,8 +84,8 @@ def test_a_download_crosses_the_network(tmp_path: Path):
     assert (done.returncode, done.stdout) == (0, "300000\n"), done.stderr
     data = ac.read(tmp_path / "out")
     (connection,) = data.manifest["shell"]["connections"]
-    assert (connection["protocol"], connection["peer"][1]) == (6, 5000)
-    to_program, to_peer = connection["to_program"], connection["to_peer"]
+    assert (connection["protocol"], connection["ends"]["peer"][1]) == (6, 5000)
+    to_program, to_peer = connection["to"]["program"], connection["to"]["peer"]
     assert to_program["delivered_bytes"] >= 300_000
     full_s = 100 * 8 * 1500 / 20e6
     for direction in (to_program, to_peer):
@@ -210,3 +212,29 @@ def test_a_scenario_without_a_path_is_one_line():
     text = 'duration = "1s"\n[network]\ntopology = "graph"\n'
     with pytest.raises(ac.errors.AckclockError):
         planned(with_programs(Source("path.toml", text)))
+
+
+@in_namespaces
+def test_commands_at_hosts(tmp_path: Path):
+    text = 'duration = "10s"\n' + leaf_spine(2, 1, 2)
+    client = CLIENT.replace('os.environ["ACKCLOCK_PEER"]', '"h3"').replace('"', '\\"')
+    done = shell(tmp_path, "--at", "h3", SERVER, "--at", "h0", f'exec {PYTHON} -c "{client}"', "--", text=text)
+    assert (done.returncode, done.stdout) == (0, "300000\n"), done.stderr
+    flows = ac.read(tmp_path / "out").flows
+    assert (flows["source"].to_list(), flows["destination"].to_list()) == (["h3"], ["h0"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--at", "h0", "true", "--", "true"], "--at: found a program"),
+        (["--at", "h0", "true", "--peer", "true", "--"], "--at: found a program or --peer"),
+        (["--at", "h0", "true", "--"], "at: found h0; expected 2 to 32 different hosts"),
+        (["--at", "h0", "true", "--at", "h9", "true", "--"], "h9"),
+    ],
+)
+def test_impossible_hosts_are_rejected(tmp_path: Path, words: list[str], message: str):
+    done = shell(tmp_path, *words, text='duration = "10s"\n' + leaf_spine(2, 1, 2))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

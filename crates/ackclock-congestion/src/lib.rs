@@ -14,6 +14,7 @@ use ackclock_core::{Rate, Time};
 use serde::de::Error as _;
 use serde_json::Value;
 
+pub mod agent;
 pub mod base_delay;
 pub mod ca_state;
 pub mod contract;
@@ -286,6 +287,12 @@ pub trait Controller: Send + Sync + CloneBox {
     fn steer_slow_start(&mut self, steer: Steer) {
         let _ = steer;
     }
+    /// Set the window, in segments, and the pacing rate from outside the engine. Returns false, and changes nothing, for
+    /// a controller that sets its own: all but the [`agent`].
+    fn set_window(&mut self, cwnd: f64, rate: Option<Rate>) -> bool {
+        let _ = (cwnd, rate);
+        false
+    }
     /// Return true while RTT samples still show the queue of the last loss, and count for nothing.
     fn discards_rtt(&self, now: Time) -> bool {
         let _ = now;
@@ -361,15 +368,22 @@ pub fn make(
     initial_window: u32,
 ) -> Result<Box<dyn Controller>, Error> {
     let window = f64::from(initial_window);
-    let compiled = CONTROLLERS.iter().find(|(name, _)| *name == kind);
-    let made = compiled
-        .map(|(_, factory)| factory(parameters, window))
+    let made = compiled(kind)
+        .map(|factory| factory(parameters, window))
         .or_else(|| registry::registered(kind).map(|factory| factory(parameters, window)))
         .ok_or_else(|| Error::Unknown(kind.to_owned()))?;
     made.map_err(|source| Error::Parameters {
         kind: kind.to_owned(),
         source,
     })
+}
+
+/// Return the factory of a controller of this crate: one of [`CONTROLLERS`], or the agent, which no scenario names.
+fn compiled(kind: &str) -> Option<ControllerFactory> {
+    let agent: (&str, ControllerFactory) = (agent::NAME, agent::make);
+    let mut all = CONTROLLERS.iter().chain([&agent]);
+    all.find(|(name, _)| *name == kind)
+        .map(|(_, factory)| *factory)
 }
 
 /// Reject parameters that violate a condition.

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 
-use super::{Error, Made, CONTROLLERS};
+use super::{compiled, Error, Made};
 
 /// Creates a controller from its complete parameters and the initial window in segments.
 pub type Factory = Arc<dyn Fn(&Value, f64) -> Made + Send + Sync>;
@@ -17,7 +17,7 @@ static REGISTERED: RwLock<BTreeMap<String, Factory>> = RwLock::new(BTreeMap::new
 /// # Errors
 /// The name of a CCA of this crate.
 pub fn register(kind: &str, factory: Factory) -> Result<(), Error> {
-    if CONTROLLERS.iter().any(|(name, _)| *name == kind) {
+    if compiled(kind).is_some() {
         return Err(Error::Taken(kind.to_owned()));
     }
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);

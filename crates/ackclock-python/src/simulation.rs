@@ -10,7 +10,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ackclock_core::Time;
+use ackclock_core::{Rate, Time};
 use ackclock_plan::Plan;
 use ackclock_sim::{Simulation as Engine, Stack, StackFailure, Stacks};
 use pyo3::exceptions::{PyConnectionError, PyRuntimeError, PyValueError};
@@ -92,6 +92,39 @@ impl Simulation {
         found
             .map(|one| Ok((one.state, one.values.into_py_dict(py)?)))
             .transpose()
+    }
+
+    /// Return the measurements of a flow's sender by name; `None` for a flow that is not an active connection.
+    fn sender_measurements<'py>(
+        &self,
+        py: Python<'py>,
+        flow: u32,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let found = self.with(py, |engine| engine.sender_measurements(flow))?;
+        found.map(|values| values.into_py_dict(py)).transpose()
+    }
+
+    /// Set the window (segments) and the pacing rate (bit/s) of a flow whose CCA is an agent, at the present time;
+    /// return false for a flow that is not active. Raises `ValueError` for a window or a rate that is not positive and
+    /// finite.
+    #[pyo3(signature = (flow, cwnd, pacing_rate_bps = None))]
+    fn set_window(
+        &self,
+        py: Python<'_>,
+        flow: u32,
+        cwnd: f64,
+        pacing_rate_bps: Option<f64>,
+    ) -> PyResult<bool> {
+        for (name, value) in [("cwnd", Some(cwnd)), ("pacing_rate_bps", pacing_rate_bps)] {
+            if value.is_some_and(|value| !(value.is_finite() && value > 0.0)) {
+                let found = value.unwrap_or_default();
+                return Err(PyValueError::new_err(format!(
+                    "{name}: found {found}; expected a positive, finite number"
+                )));
+            }
+        }
+        let rate = pacing_rate_bps.map(Rate::from_bits_per_second);
+        self.with(py, |engine| engine.set_window(flow, cwnd, rate))
     }
 
     /// Take the rows recorded since the last call, and those of many transfers that are over.

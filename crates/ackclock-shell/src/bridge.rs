@@ -1,16 +1,16 @@
-//! The thread that carries packets between two devices and the simulation.
+//! The thread that carries packets between devices and the simulation.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io;
+use std::net::IpAddr;
 use std::num::NonZeroU64;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ackclock_core::Time;
 use ackclock_sim::external::{Delivered, ExternalPacket, FlowEnd};
@@ -20,8 +20,8 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::Capture;
-use crate::connections::{direction, Connection, Connections};
-use crate::ip;
+use crate::connections::{direction, Connection, Connections, Route};
+use crate::ip::{self, Header};
 use crate::lateness::Lateness;
 
 /// A simulation that others look at, too; `None` after a panic in it.
@@ -33,13 +33,20 @@ const LONGEST: usize = 1 << 16;
 const BATCH: usize = 64;
 /// The last part of a wait, in which the thread does not sleep: a sleeping thread wakes late.
 const AWAKE: Time = Time::from_microseconds(60);
+/// Longest time without a sleep of the length [`REST`]. Linux leaves 5 % of a processor to the other threads when one of
+/// real-time priority takes all of it, in one piece of 50 ms each second; so much is given up here in small pieces.
+const LONGEST_WORK: Time = Time::from_milliseconds(1);
+/// A sleep that other threads can use: more than 5 % of [`LONGEST_WORK`].
+const REST: Time = Time::from_microseconds(60);
 /// Longest wait, after which the thread looks whether it shall stop.
 const LONGEST_WAIT: Time = Time::from_milliseconds(20);
 
-/// A device of one end, and the capture of its packets.
+/// A device of one end, its addresses, and the capture of its packets.
 pub struct Device {
     /// A TUN device without packet information, non-blocking.
     pub tun: OwnedFd,
+    /// Addresses of the end. Where there are only two ends, every packet goes to the other.
+    pub addresses: Vec<IpAddr>,
     /// File of the capture of its packets.
     pub capture: Option<File>,
 }
@@ -53,7 +60,7 @@ pub struct Report {
     pub lateness: Lateness,
     /// Packets that the device of their end did not take.
     pub unwritten: u64,
-    /// Reads of something that is no IP packet.
+    /// Reads of something that is no IP packet, and packets to an address that no end has.
     pub unknown: u64,
 }
 
@@ -65,18 +72,17 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Begin: the time of the simulation is from now on that of the clock. `devices` are those of the senders' and of
-    /// the receivers' end, `flows` the simulation's external flows.
+    /// Begin: the time of the simulation is from now on that of the clock. `routes` have the simulation's external flows.
     ///
     /// # Errors
     /// A capture that cannot be written.
     pub fn start(
         simulation: Shared,
-        devices: [Device; 2],
-        flows: Range<u32>,
+        devices: Vec<Device>,
+        routes: Vec<Route>,
     ) -> io::Result<Bridge> {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut carrier = Carrier::new(simulation, devices, flows)?;
+        let mut carrier = Carrier::new(simulation, devices, routes)?;
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("bridge".to_owned());
         let (tell, told) = mpsc::channel();
@@ -141,42 +147,43 @@ impl Ord for Entry {
 
 struct End {
     tun: OwnedFd,
+    addresses: Vec<IpAddr>,
     capture: Option<Capture>,
 }
 
 struct Carrier {
     simulation: Shared,
-    /// The senders' end and the receivers'.
-    ends: [End; 2],
+    ends: Vec<End>,
     connections: Connections,
     waiting: BinaryHeap<Waiting>,
     delivered: Vec<Delivered>,
     delivered_count: u64,
     report: Report,
     started: Instant,
+    /// End of the last sleep that was long enough for others.
+    rested: Time,
     buffer: Vec<u8>,
 }
 
-const ENDS: [FlowEnd; 2] = [FlowEnd::Sender, FlowEnd::Receiver];
-
 impl Carrier {
-    fn new(simulation: Shared, devices: [Device; 2], flows: Range<u32>) -> io::Result<Carrier> {
+    fn new(simulation: Shared, devices: Vec<Device>, routes: Vec<Route>) -> io::Result<Carrier> {
         let open = |device: Device| -> io::Result<End> {
             Ok(End {
                 tun: device.tun,
+                addresses: device.addresses,
                 capture: device.capture.map(Capture::new).transpose()?,
             })
         };
-        let [sender, receiver] = devices;
         Ok(Carrier {
             simulation,
-            ends: [open(sender)?, open(receiver)?],
-            connections: Connections::new(flows),
+            ends: devices.into_iter().map(open).collect::<io::Result<_>>()?,
+            connections: Connections::new(routes),
             waiting: BinaryHeap::new(),
             delivered: Vec::new(),
             delivered_count: 0,
             report: Report::default(),
             started: Instant::now(),
+            rested: Time::ZERO,
             buffer: vec![0; LONGEST],
         })
     }
@@ -212,12 +219,12 @@ impl Carrier {
         };
         simulation.advance(now);
         let mut entered = false;
-        for (index, &end) in ENDS.iter().enumerate() {
+        for index in 0..self.ends.len() {
             for _ in 0..BATCH {
                 let Some(length) = self.read(index)? else {
                     break;
                 };
-                entered |= self.enter(simulation, end, length, now)?;
+                entered |= self.enter(simulation, index, length, now)?;
             }
         }
         if entered {
@@ -244,35 +251,48 @@ impl Carrier {
         }
     }
 
-    /// The packet in the buffer enters the simulation at an end; returns whether it did.
+    /// The packet in the buffer enters the simulation from a device; returns whether it did.
     fn enter(
         &mut self,
         simulation: &mut Simulation,
-        end: FlowEnd,
+        from: usize,
         length: usize,
         now: Time,
     ) -> io::Result<bool> {
         let bytes = &self.buffer[..length];
-        if let Some(capture) = &mut self.ends[direction(end)].capture {
+        if let Some(capture) = &mut self.ends[from].capture {
             capture.write(now, bytes)?;
         }
-        let Some(header) = ip::header(bytes) else {
+        let header = ip::header(bytes);
+        let routed = header.and_then(|header| Some((header, self.route(from, &header)?)));
+        let Some((header, (route, end))) = routed else {
             self.report.unknown += 1;
             return Ok(false);
         };
-        let number = self.connections.number(header.key, end, now);
+        let number = self.connections.number((route, end), header.key, now);
         let connection = &mut self.connections.all[number as usize];
-        let counts = &mut connection.directions[direction(end)];
-        counts.sent_packets += 1;
-        counts.sent_bytes += u64::from(header.payload_bytes);
+        connection.count_entered(&header, end, now);
         let packet = ExternalPacket {
             bytes: bytes.to_vec(),
             payload_bytes: header.payload_bytes,
             ecn: header.ecn,
+            dscp: header.dscp,
             tag: number,
         };
         simulation.enter(connection.flow, end, packet);
         Ok(true)
+    }
+
+    /// The route of a packet from a device, and the end at which it enters; `None` if no other end has its address.
+    fn route(&self, from: usize, header: &Header) -> Option<(usize, FlowEnd)> {
+        let (address, _) = header.key.destination;
+        let to = if self.ends.len() == 2 {
+            1 - from
+        } else {
+            let mut ends = self.ends.iter();
+            ends.position(|end| end.addresses.contains(&address))?
+        };
+        self.connections.route(from, to)
     }
 
     /// Write the packets that are due.
@@ -303,12 +323,9 @@ impl Carrier {
             FlowEnd::Receiver => FlowEnd::Sender,
         };
         let connection = &mut self.connections.all[packet.tag as usize];
-        let counts = &mut connection.directions[direction(entered)];
-        counts.delivered_packets += 1;
-        counts.delivered_bytes += u64::from(packet.payload_bytes);
         let crossed = delivered.due.since(delivered.sent);
-        counts.delay_ps += u128::from(crossed.picoseconds());
-        let end = &mut self.ends[direction(delivered.end)];
+        connection.count_delivered(packet.payload_bytes, entered, crossed, now);
+        let end = &mut self.ends[connection.ends[direction(delivered.end)]];
         if let Some(capture) = &mut end.capture {
             capture.write(now, &packet.bytes)?;
         }
@@ -319,21 +336,33 @@ impl Carrier {
     }
 
     /// Wait for a packet, until the simulation or a packet is due.
-    fn wait(&self, next: Time) -> io::Result<()> {
+    fn wait(&mut self, next: Time) -> io::Result<()> {
         let due = self
             .waiting
             .peek()
             .map_or(Time::NEVER, |Reverse((due, _, _))| *due);
-        let wait = next.min(due).since(self.now()).min(LONGEST_WAIT);
+        let began = self.now();
+        let wait = next.min(due).since(began).min(LONGEST_WAIT);
         let asleep = wait.since(AWAKE).picoseconds() / 1000;
         let timeout = Timespec {
             tv_sec: 0,
             tv_nsec: asleep as _,
         };
-        let mut ready = [0, 1].map(|end: usize| PollFd::new(&self.ends[end].tun, PollFlags::IN));
+        let ends = self.ends.iter();
+        let mut ready: Vec<_> = ends
+            .map(|end| PollFd::new(&end.tun, PollFlags::IN))
+            .collect();
         match poll(&mut ready, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let ended = self.now();
+        if ended.since(began) >= REST {
+            self.rested = ended;
+        } else if ended.since(self.rested) > LONGEST_WORK {
+            thread::sleep(Duration::from_nanos(REST.picoseconds() / 1000));
+            self.rested = self.now();
+        }
+        Ok(())
     }
 }

@@ -36,7 +36,16 @@ pub struct Header {
     pub payload_bytes: u32,
     /// ECN bits.
     pub ecn: Ecn,
+    /// DS codepoint (RFC 2474).
+    pub dscp: u8,
+    /// Flags of a TCP segment (RFC 9293 section 3.1), such as [`FIN`]; 0 of others.
+    pub tcp_flags: u8,
 }
+
+/// The flag of a segment that is its sender's last.
+pub const FIN: u8 = 1;
+/// The flag of a segment that ends or refuses a connection.
+pub const RST: u8 = 4;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -100,6 +109,10 @@ fn of(
         let bytes = transport?.get(at..at + 2)?;
         Some(u16::from_be_bytes([bytes[0], bytes[1]]))
     };
+    let is_tcp = protocol == TCP;
+    let flags = transport
+        .filter(|_| is_tcp)
+        .and_then(|segment| segment.get(13));
     let (ports, header_bytes) = match protocol {
         TCP => {
             let offset = transport.and_then(|content| content.get(12));
@@ -119,6 +132,8 @@ fn of(
         },
         payload_bytes: content.len().saturating_sub(header_bytes) as u32,
         ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(class & 3)],
+        dscp: class >> 2,
+        tcp_flags: flags.copied().unwrap_or(0),
     }
 }
 
@@ -170,11 +185,12 @@ mod tests {
     fn a_tcp_segment_has_ports_and_payload() {
         let mut segment = vec![0x1f, 0x90, 0xd4, 0x31];
         segment.extend([0; 8]);
-        segment.extend([0x80, 0x10]);
+        segment.extend([0x80, 0x10 | FIN]);
         segment.extend([0; 18 + 100]);
-        let found = header(&ipv4_packet(TCP, 2, &segment)).expect("a packet");
+        let found = header(&ipv4_packet(TCP, 46 << 2 | 2, &segment)).expect("a packet");
         assert_eq!((found.key.source.1, found.key.destination.1), (8080, 54321));
         assert_eq!((found.payload_bytes, found.ecn), (100, Ecn::Ect0));
+        assert_eq!((found.dscp, found.tcp_flags), (46, 0x10 | FIN));
         assert_eq!(found.key.reversed().reversed(), found.key);
     }
 
@@ -193,6 +209,7 @@ mod tests {
         let found = header(&packet).expect("a packet");
         assert_eq!((found.key.source.1, found.key.destination.1), (53, 99));
         assert_eq!((found.payload_bytes, found.ecn), (4, Ecn::Ect1));
+        assert_eq!((found.dscp, found.tcp_flags), (0, 0));
         mark(&mut packet);
         assert_eq!(header(&packet).expect("a packet").ecn, Ecn::Ce);
     }

@@ -1,9 +1,11 @@
-//! A simulated network in real time: IP packets of programs enter it from two TUN devices and leave it when they have
+//! A simulated network in real time: IP packets of programs enter it from TUN devices and leave it when they have
 //! crossed its links.
 //!
 //! ```text
 //!   peer ── TUN ──▶ sender's end ══ links of the scenario ══▶ receiver's end ── TUN ──▶ program
 //! ```
+//!
+//! Each pair of devices that can reach each other is a [`Route`], with flows of the simulation for its connections.
 //!
 //! The simulation runs by the clock: its present is the time since the start. A packet enters at the time at which it
 //! is read, and is written when it is due; by how much that is late is counted ([`Lateness`]). Everything else of a run
@@ -18,6 +20,6 @@ mod ip;
 mod lateness;
 
 pub use bridge::{Bridge, Device, Report, Shared};
-pub use connections::{Connection, Counts};
+pub use connections::{Connection, Counts, Route};
 pub use ip::Key;
 pub use lateness::Lateness;

@@ -1,6 +1,6 @@
 //! Packets of programs: they come from outside with their bytes, cross the network, and leave it again.
 //!
-//! What the simulation knows of such a packet is its size, its ECN bits and what it carries for the counts. Each
+//! What the simulation knows of such a packet is its size, its DS field and what it carries for the counts. Each
 //! connection of the programs is a flow of its own, so that a discipline tells them apart.
 
 use ackclock_core::Time;
@@ -25,6 +25,8 @@ pub struct ExternalPacket {
     pub payload_bytes: u32,
     /// Its ECN bits.
     pub ecn: Ecn,
+    /// Its DS codepoint (RFC 2474).
+    pub dscp: u8,
     /// A number of the caller's, which comes back with the packet.
     pub tag: u32,
 }

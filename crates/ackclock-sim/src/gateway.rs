@@ -46,7 +46,7 @@ impl Endpoint for Gateway {
             sequence,
             timestamp: now,
             wire_bytes: packet.bytes.len() as u32,
-            flags: Flags::of(packet.ecn),
+            flags: Flags::of(packet.ecn).with_dscp(packet.dscp),
             payload: Some(Payload::External(Box::new(packet))),
         })
     }

@@ -182,6 +182,17 @@ impl Flags {
         self.with(Flags::OPENED, opened)
     }
 
+    /// Set the DS codepoint of a program's packet, which has no echo: the same bits.
+    #[must_use]
+    pub fn with_dscp(self, dscp: u8) -> Flags {
+        self.with_echo(dscp)
+    }
+
+    /// The DS codepoint of a program's packet.
+    pub fn dscp(self) -> u8 {
+        self.echo()
+    }
+
     #[inline(always)]
     fn with(self, flag: u16, is_set: bool) -> Flags {
         Flags(self.0 & !flag | (u16::from(is_set) * flag))

@@ -32,6 +32,7 @@
 //! immediately (`undo.rs`, `frto.rs`).
 
 mod ack;
+mod agent;
 mod buffer;
 mod ecn;
 mod frto;

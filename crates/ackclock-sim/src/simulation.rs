@@ -24,6 +24,7 @@ use crate::sender::Sender;
 use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
 
+mod agent;
 mod connection;
 mod delays;
 mod external;

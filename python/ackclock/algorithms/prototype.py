@@ -132,7 +132,10 @@ def congestion_control(
             raise TypeError(f"algorithm: found {shown(algorithm)}; expected a class")
         called = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", algorithm.__name__).lower()
         spec = _spec(algorithm, called, ecn)
-        _core.register_congestion(called, _factory(algorithm, spec.parameters), paced, own_recovery)
+        try:
+            _core.register_congestion(called, _factory(algorithm, spec.parameters), paced, own_recovery)
+        except ValueError as error:  # the engine's own, without a spec
+            raise InputError(f"name: found {error}; expected a name that is not taken") from None
         algorithms.bring(spec)
         _PROTOTYPES[called] = algorithm
         return algorithm

@@ -15,6 +15,11 @@ from ackclock.cli.command import Argument, Command
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
+    from ackclock.shell.session import Command as Program
+    from ackclock.shell.session import Network
+
+#: Status of a shell whose command is not found.
+NO_PROGRAM = 127
 
 
 @click.command(cls=Command)
@@ -27,6 +32,14 @@ if TYPE_CHECKING:
     help="The program and its arguments (default: $SHELL).",
 )
 @click.option("--peer", metavar="COMMAND", help="Command of the server at the other end, for sh -c.")
+@click.option(
+    "--at",
+    "hosts",
+    metavar="HOST COMMAND",
+    nargs=2,
+    multiple=True,
+    help="Command at a host of the scenario, for sh -c; repeatable: the last is the program.",
+)
 @click.option("--mtu", metavar="BYTES", type=click.IntRange(576, 65535), default=1500, help="MTU of both ends.")
 @options.seed
 @options.settings
@@ -34,7 +47,16 @@ if TYPE_CHECKING:
 @click.option("--pcap", is_flag=True, help="Capture the packets at both ends.")
 @options.report
 @options.collected
-def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str | None, mtu: int, pcap: bool) -> None:
+def shell(
+    chosen: Options,
+    *,
+    scenario: Path,
+    program: Sequence[str],
+    peer: str | None,
+    hosts: Sequence[tuple[str, str]],
+    mtu: int,
+    pcap: bool,
+) -> None:
     """Run a program whose packets cross a scenario's network in real time.
 
     The program is at the receivers' end: what it downloads is queued, delayed and lost as the data of the scenario's
@@ -42,12 +64,15 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
     address $ACKCLOCK_PEER. Nothing outside the two namespaces is touched, and no root is needed. The exit status is
     the program's. Options stand before the scenario.
 
+    In a network of hosts (graph, fat tree, leaf–spine), --at puts commands at hosts, which know each other by name. The
+    last one is the program; it starts when the others listen.
+
     Examples:
         ackclock shell --peer 'python3 -m http.server 80' scenarios/dumbbell.toml -- curl -so page http://peer/
         ackclock shell --peer 'iperf3 -s' --pcap mine.toml -- iperf3 -c peer -R
         ackclock shell --set network.rate=2Mbit mine.toml
+        ackclock shell --at h0 'iperf3 -s' --at h5 'iperf3 -c h0' scenarios/fat-tree.toml
     """
-    from ackclock import shell as sessions
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal import output, result
     from ackclock.dataset import folders
@@ -55,25 +80,50 @@ def shell(chosen: Options, *, scenario: Path, program: Sequence[str], peer: str 
     from ackclock.dataset.result_kind import Kind
     from ackclock.errors import AckclockError
     from ackclock.scenario import planning
+    from ackclock.shell import plans
+    from ackclock.shell.session import Network
 
-    loaded = run_jobs.apply_options(lambda: sessions.with_programs(planning.source(scenario)), chosen)
-    plan = sessions.planned(loaded, run_jobs.seeds(chosen))
+    if hosts and (program or peer):
+        raise click.UsageError(
+            "--at: found a program or --peer as well; expected commands at hosts, the last the program"
+        )
+    nodes = tuple(dict.fromkeys(host for host, _ in hosts))
+    loaded = run_jobs.apply_options(lambda: plans.with_programs(planning.source(scenario), nodes), chosen)
+    plan = plans.planned(loaded, run_jobs.seeds(chosen), nodes)
     folder = run_jobs.result_folder(scenario, "shell", chosen.out, several=False)
     folders.check(folder, Kind.RUN)
     job = run_jobs.Job(plan, "packet", folder, chosen)
     errors: list[AckclockError] = []
     with folders.staging_folder(folder) as private:
         captures = private / CAPTURES if pcap else None
-        words = program or (os.environ.get("SHELL", "sh"),)
-        outcome = sessions.run(plan, words, peer, mtu, captures=captures, command_line=chosen.command)
-        data = outcome.data
+        ends = nodes or plans.ENDS
+        network = Network(plan, ends, peer=peer, mtu=mtu, captures=captures, command_line=chosen.command)
+        with network:
+            network.serve(hosts[:-1])
+            at, words = hosts[-1] if hosts else (None, program or (os.environ.get("SHELL", "sh"),))
+            status = _status(network, words, at)
+        data = network.dataset()
         data.write(folder, captures, lambda new: errors.extend(job.write_report(data, new)))
     for error in errors:
         raise error
     result.print_result(data, data.metrics(), err=True)
-    output.console(err=True).print(outcome.time_kept)
-    for sentence in outcome.warnings:
+    time_kept, warnings = network.time_kept
+    output.console(err=True).print(time_kept)
+    for sentence in warnings:
         click.echo(f"warning: {sentence}", err=True)
     for path in (*job.outputs(), *([folder / CAPTURES] if pcap else [])):
         click.echo(f"wrote {path}", err=True)
-    sys.exit(outcome.status)
+    sys.exit(status)
+
+
+def _status(network: Network, program: Program, at: str | None) -> int:
+    """Run the program in the foreground of the terminal; return its status as a shell does."""
+    from ackclock.shell.session import signals_for_program
+
+    try:
+        with signals_for_program():
+            code = network.run(program, at=at).returncode
+    except OSError as error:
+        click.echo(f"{error.filename}: {error.strerror}", err=True)
+        return NO_PROGRAM
+    return code if code >= 0 else 128 - code

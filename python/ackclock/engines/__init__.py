@@ -18,6 +18,10 @@ from ackclock.system.files import check_name, readable
 if TYPE_CHECKING:
     from ackclock.plan import Plan
 
+#: Name in plans of the congestion control that an agent sets (`crates/ackclock-congestion/src/agent.rs`).
+AGENT = "agent"
+AGENT_REASON = "an episode of ackclock.rl is repeated by its agent"
+
 #: Name → module and class; a module is imported when its engine is first used.
 ENGINES = {
     "packet": ("ackclock.engines.packet", "PacketEngine"),
@@ -48,6 +52,10 @@ def unavailable(name: str) -> str | None:
 
 def unsupported(chosen: Engine, plan: Plan) -> list[Unsupported]:
     """List what of the plan the engine cannot model, each with the engines that can."""
+    from ackclock.engines import features
+
+    if without_spec := _without_spec(plan):
+        return [Unsupported(f"{features.congestion(kind)}: {why}", chosen.name) for kind, why in without_spec.items()]
     can_run = cache(lambda name: not engine(name).unsupported(plan))
 
     def available(feature: str) -> tuple[str, ...]:
@@ -57,6 +65,15 @@ def unsupported(chosen: Engine, plan: Plan) -> list[Unsupported]:
         replace(reason, available_in=reason.available_in or available(reason.what))
         for reason in chosen.unsupported(plan)
     ]
+
+
+def _without_spec(plan: Plan) -> dict[str, str]:
+    """Return the CCAs of a result's plan that no run here can have, with the reason."""
+    from ackclock import algorithms
+
+    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    unknown = sorted(kinds.difference(algorithms.names("congestion")))
+    return {kind: AGENT_REASON if kind == AGENT else "it has no spec here" for kind in unknown}
 
 
 def check_inputs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:

@@ -132,7 +132,7 @@ class _Capture:
 
 def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, bool]]:
     """Runs the simulation in steps; yields the share that is done, and whether rows shall be taken out."""
-    steps_per_taking = STEPS // _takings(plan)
+    steps_per_taking = STEPS // takings(plan)
     for step in range(1, STEPS + 1):
         all_done = False
         while not all_done:
@@ -141,7 +141,7 @@ def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, 
             yield reached_s / plan.duration_s, not all_done or step % steps_per_taking == 0
 
 
-def _takings(plan: Plan) -> int:
+def takings(plan: Plan) -> int:
     """Return how often rows are taken out of a run."""
     packets = sum(link.rate_bps for link in plan.links) * plan.duration_s / (8 * plan.packet_bytes)
     samples = (len(plan.flows) + len(plan.links)) * plan.duration_s / plan.record.interval_s
@@ -149,8 +149,7 @@ def _takings(plan: Plan) -> int:
 
 
 def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
-    for table, columns in simulation.drain().items():
-        spool.append(table, dataset_columns(table, columns, plan))
+    append_rows(spool, simulation.drain(), plan)
     _write(simulation, captures)
 
 
@@ -163,7 +162,12 @@ def _write(simulation: _core.Simulation, captures: Sequence[_Capture]) -> None:
 def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
     """The last rows and packets, and the totals."""
     _write(simulation, captures)
-    for table, columns in simulation.finish().items():
+    append_rows(spool, simulation.finish(), plan)
+
+
+def append_rows(spool: Spool, tables: Mapping[str, Mapping[str, Column]], plan: Plan) -> None:
+    """Append rows that a simulation has given to those of its dataset."""
+    for table, columns in tables.items():
         spool.append(table, dataset_columns(table, columns, plan))
 
 

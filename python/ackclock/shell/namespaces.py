@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 from ackclock.errors import InputError
 
 #: Programs that make the namespaces: util-linux and iproute2.
-PROGRAMS = ("unshare", "setpriv", "mount", "ip")
+PROGRAMS = ("unshare", "nsenter", "setpriv", "mount", "ip")
 
 TUN = Path("/dev/net/tun")
 
@@ -33,6 +34,12 @@ SWITCHES = {
 
 #: Longest time until an end is there, in seconds.
 PATIENCE_S = 30.0
+
+#: States of a socket that waits for others, in /proc/net/tcp and /proc/net/udp.
+LISTENING = {"tcp": "0A", "udp": "07"}
+
+#: Longest time until a server listens, and the interval of looks, in seconds.
+LISTENING_S, LOOK_S = 5.0, 0.01
 
 
 def check() -> None:
@@ -60,21 +67,35 @@ def _permission() -> str:
 
 
 class End:
-    """An end of the network: namespaces with a device and a command that waits."""
+    """An end of the network: namespaces with a device, in which programs run."""
 
-    def __init__(self, command: Sequence[str], settings: Mapping[str, object]) -> None:
+    def __init__(self, name: str, names: Sequence[str], place: Path, mtu: int) -> None:
+        self.name = name
+        hosts, resolver = place / "hosts", place / "resolv.conf"
+        lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
+        hosts.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]))
+        resolver.write_text("nameserver 127.0.0.1\n")  # where nobody answers, which is known at once
+        #: Its IPv4 and its IPv6 address.
+        self.addresses = ipv4, ipv6 = _addresses(name, names)
+        files = {"/etc/hosts": str(hosts), "/etc/resolv.conf": str(resolver)}
+        settings = {"mtu": mtu, "ipv4": ipv4, "ipv6": ipv6, "files": files}
+        #: Environment variables of its programs.
+        self.variables = {"ACKCLOCK_PEER": _addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
+        self._start(settings)
+
+    def _start(self, settings: Mapping[str, object]) -> None:
+        """Make the namespaces, and take the device. Raises `InputError`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         script = Path(__file__).with_name("host.py")
-        told = json.dumps({**settings, "command": list(command)})
-        with theirs:
-            words = [*UNSHARE, sys.executable, "-I", "-S", str(script), str(theirs.fileno()), told]
-            self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
-        self._socket = ours
-        ours.settimeout(PATIENCE_S)
-        try:
-            said, self._devices, _, _ = socket.recv_fds(ours, 4096, 1)
-        except OSError as error:
-            said, self._devices = str(error).encode(), []
+        with ours, theirs:
+            words = [*UNSHARE, sys.executable, "-I", "-S", str(script), str(theirs.fileno()), json.dumps(settings)]
+            self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            theirs.close()
+            ours.settimeout(PATIENCE_S)
+            try:
+                said, self._devices, _, _ = socket.recv_fds(ours, 4096, 1)
+            except OSError as error:
+                said, self._devices = str(error).encode(), []
         if not self._devices:
             self.kill()
             raise InputError(f"shell: no network: found {said.decode() or 'an end that died'}; expected a TUN device")
@@ -84,26 +105,46 @@ class End:
         """The file descriptor of its TUN device."""
         return self._devices[0]
 
-    def start(self) -> None:
-        """Start the command."""
-        self._socket.send(b"g")
+    def enter(self, command: Sequence[str], directory: str | os.PathLike[str]) -> list[str]:
+        """Return the words that run a command in the namespaces; it ends with the process that runs them.
 
-    def wait_listening(self) -> None:
-        """Wait until a server listens."""
-        with suppress(OSError):
-            self._socket.recv(16)
+        `nsenter` waits for the command, and takes its end upon itself: its status, or the same signal.
+        """
+        spaces = Path("/proc") / str(self._process.pid) / "ns"
+        entered = {"user": "user", "net": "net", "mount": "mnt", "pid": "pid_for_children"}
+        return [
+            *("nsenter", "--preserve-credentials", *(f"--{name}={spaces / file}" for name, file in entered.items())),
+            *("--", "env", f"--chdir={os.fspath(directory)}", "--default-signal=INT,QUIT,TSTP"),
+            *("setpriv", "--pdeathsig", "SIGKILL", "--", *command),
+        ]
 
-    def wait(self, timeout_s: float) -> int | None:
-        """Wait for the command's end; return its status as a shell tells it, None if it still runs."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout_s)
-        code = self._process.poll()
-        return code if code is None or code >= 0 else 128 - code
+    def wait_listening(self, server: subprocess.Popen[bytes], end_s: float) -> None:
+        """Wait until a socket listens, the server has ended, or a time by the monotonic clock has come."""
+        while time.monotonic() < end_s and server.poll() is None and not self._listens():
+            time.sleep(LOOK_S)
+
+    def _listens(self) -> bool:
+        for protocol, state in LISTENING.items():
+            for version in ("", "6"):
+                with suppress(OSError):
+                    table = Path(f"/proc/{self._process.pid}/net/{protocol}{version}").read_text()
+                    if any(line.split()[3] == state for line in table.splitlines()[1:]):
+                        return True
+        return False
+
+    def kill_programs(self) -> None:
+        """End all that runs in the namespaces."""
+        self._process.kill()
 
     def kill(self) -> None:
-        """End the command and all that it has started; the device goes with them."""
-        self._process.kill()
+        """End all that runs in the namespaces; the device goes with them."""
+        self.kill_programs()
         self._process.wait()
-        self._socket.close()
         while self._devices:
             os.close(self._devices.pop())
+
+
+def _addresses(name: str, names: Sequence[str]) -> tuple[str, str]:
+    """Return the IPv4 and the IPv6 address of an end: the numbers count from 1, in the order of the names."""
+    number = names.index(name) + 1
+    return f"10.77.0.{number}", f"fd00:77::{number:x}"

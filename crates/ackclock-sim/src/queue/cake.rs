@@ -273,7 +273,7 @@ impl Cake {
 
 impl Discipline for Cake {
     fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
-        let header = self.headers.of(packet.flow);
+        let header = self.headers.of_packet(&packet);
         let mut hosts = header.hosts;
         if !packet.kind.is_forward() {
             hosts.reverse();

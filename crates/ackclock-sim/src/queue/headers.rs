@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::packet::Packet;
+
 /// Header fields of a flow's packets, besides the flow itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowHeader {
@@ -13,7 +15,14 @@ pub struct FlowHeader {
     pub bare_ack_bytes: u16,
     /// Hosts: the source and the destination of the data.
     pub hosts: [u32; 2],
+    /// True for programs' packets: each has a codepoint of its own, and the priority that a router derives from it.
+    pub is_external: bool,
 }
+
+/// Priorities that a router of Linux gives to the packets that it forwards, by the last three bits of the codepoint:
+/// best effort, bulk, interactive and interactive bulk, twice each (`ip_tos2prio` of net/ipv4/route.c, which reads the
+/// TOS field of RFC 1349).
+const PRIORITIES: [u8; 8] = [0, 0, 2, 2, 6, 6, 4, 4];
 
 /// The headers of all flows: for each run of flows with the same one, the number of the first flow and the header. The
 /// first run begins with flow 0.
@@ -31,6 +40,21 @@ impl FlowHeaders {
         FlowHeaders(Some(runs.into()))
     }
 
+    /// The header of a packet.
+    #[inline]
+    pub fn of_packet(&self, packet: &Packet) -> FlowHeader {
+        let header = self.of(packet.flow);
+        if !header.is_external {
+            return header;
+        }
+        let dscp = packet.flags.dscp();
+        FlowHeader {
+            priority: PRIORITIES[usize::from(dscp & 7)],
+            dscp,
+            ..header
+        }
+    }
+
     /// The header of a flow.
     #[inline]
     pub fn of(&self, flow: u32) -> FlowHeader {
@@ -44,12 +68,40 @@ impl FlowHeaders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::{Ecn, Flags, NO_PACKET};
 
     fn with_dscp(dscp: u8) -> FlowHeader {
         FlowHeader {
             dscp,
             ..FlowHeader::default()
         }
+    }
+
+    #[test]
+    fn a_programs_packet_has_its_own_codepoint_and_a_routers_priority() {
+        let external = FlowHeader {
+            is_external: true,
+            ..with_dscp(0)
+        };
+        let headers = FlowHeaders::new([(0, with_dscp(8)), (1, external)]);
+        let found = |flow, dscp| {
+            let flags = Flags::of(Ecn::Ect0).with_dscp(dscp);
+            let header = headers.of_packet(&Packet {
+                flow,
+                flags,
+                ..NO_PACKET
+            });
+            (header.dscp, header.priority)
+        };
+        assert_eq!(found(0, 46), (8, 0));
+        assert_eq!(
+            [0, 8, 46, 4, 2].map(|dscp| found(1, dscp).0),
+            [0, 8, 46, 4, 2]
+        );
+        assert_eq!(
+            [0, 8, 46, 4, 2].map(|dscp| found(1, dscp).1),
+            [0, 0, 4, 6, 2]
+        );
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_j
     let map = parameters.map()?;
     let headers = context.headers.clone();
     let band_of = move |packet: &Packet| {
-        let priority = headers.of(packet.flow).priority;
+        let priority = headers.of_packet(packet).priority;
         map[usize::from(priority) % PRIORITIES]
     };
     let bands = Bands::new(parameters.bands, parameters.limit_packets, band_of);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ackclock_plan::{EndsPlan, PathPlan, Plan, TcpPlan};
+use ackclock_plan::{EndsPlan, PathPlan, Plan, SourcePlan, TcpPlan};
 use ackclock_traffic::Ends;
 
 use super::transfers::Transfers;
@@ -27,7 +27,10 @@ pub fn flow_headers(plan: &Plan, transfers: &Transfers, given: usize) -> FlowHea
     }
     for source in &plan.datagrams {
         let between = hosts.of(source.group, source.ends, &source.forward, &source.reverse);
-        headers.push(header(plan, source.group, source.priority, None, between));
+        headers.push(FlowHeader {
+            is_external: matches!(source.source, SourcePlan::External),
+            ..header(plan, source.group, source.priority, None, between)
+        });
     }
     let mut headers: Vec<_> = (0..).zip(headers).collect();
     for (index, traffic) in plan.traffic.iter().enumerate() {
@@ -72,6 +75,7 @@ fn header(
             .map_or(0, |group| group.dscp),
         bare_ack_bytes: u16::try_from(bare_ack_bytes).unwrap_or(u16::MAX),
         hosts,
+        is_external: false,
     }
 }
 

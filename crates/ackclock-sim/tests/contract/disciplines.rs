@@ -45,6 +45,7 @@ fn make(plan: &QueuePlan, seed: u64) -> Queue {
         dscp: [0, 8, 46, 34, 0, 0, 8, 46][flow as usize],
         bare_ack_bytes: 52,
         hosts: [flow % 3, 3 + flow % 2],
+        is_external: false,
     };
     let context = QueueContext {
         rate_bps: 1e7,

@@ -36,6 +36,7 @@ fn packet(tag: u32, ecn: Ecn) -> ExternalPacket {
         bytes: vec![tag as u8; 1000],
         payload_bytes: 960,
         ecn,
+        dscp: 0,
         tag,
     }
 }

@@ -1,0 +1,132 @@
+"""Plans whose network programs use: the scenario's, with flows for their connections."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ackclock.errors import InputError
+from ackclock.input.fields import nearest, shown
+from ackclock.input.source import Source
+from ackclock.plan import Plan
+from ackclock.scenario import overrides, planning
+from ackclock.scenario.planning import Loaded
+
+#: Name of the groups of the programs' connections, and how many have a flow of their own: of all pairs of ends
+#: together, and at least of each.
+GROUP, FLOWS, MIN_FLOWS = "programs", 256, 8
+
+#: Ends of a network without named hosts: the senders', then the receivers'.
+PEER, PROGRAM = "peer", "program"
+ENDS = (PEER, PROGRAM)
+
+#: Most ends.
+MAX_ENDS = 32
+
+#: A run ends with its program; this is longer than any, in seconds (and a Time of the engine).
+ENDLESS_S = 1e6
+
+#: Name in the dataset of the algorithm of a program's TCP.
+UNKNOWN = "unknown"
+
+
+class Route(NamedTuple):
+    """A pair of ends, by number, and the flows for connections between them: the first, and that after the last."""
+
+    sender: int
+    receiver: int
+    first: int
+    after: int
+
+
+def with_programs(source: Source, nodes: Sequence[str] = ()) -> Loaded:
+    """The scenario with flows for programs, which may be all that it has.
+
+    `nodes` are the hosts with programs; by default they are at the senders' and at the receivers' end. Raises
+    `ScenarioError`, and `InputError` for nodes that cannot be.
+    """
+    if nodes and (len(set(nodes)) != len(nodes) or not 2 <= len(nodes) <= MAX_ENDS):
+        raise InputError(f"at: found {', '.join(nodes)}; expected 2 to {MAX_ENDS} different hosts")
+    pairs: list[dict[str, str]] = [{"from": one, "to": other} for one, other in combinations(nodes, 2)] or [{}]
+    count = max(MIN_FLOWS, FLOWS // len(pairs))
+    programs = [{"kind": "udp", "name": GROUP, "count": count, "rate": "1/s", "packet": "1B", **pair} for pair in pairs]
+    traffic = source.toml().get("traffic", [])
+    return planning.loaded(overrides.rewritten(source, {"traffic": [*traffic, *programs]}, "a path for programs"))
+
+
+def planned(loaded: Loaded, seeds: Sequence[int] | None = None, nodes: Sequence[str] = ()) -> Plan:
+    """The plan of what `with_programs` gave, for the first of its seeds or of `seeds`.
+
+    Raises `ScenarioError`, and `InputError` for a node that is no host.
+    """
+    plan = loaded.plan()
+    for node in nodes:
+        if node not in (hosts := [each.name for each in plan.nodes]):
+            raise InputError(f"at: found {shown(node)}; expected {nearest(node, hosts)}")
+    first_group = len(plan.groups) - max(1, math.comb(len(nodes), 2))
+    datagrams = tuple(
+        replace(each, start_s=ENDLESS_S, source={"kind": "external"}) if each.group >= first_group else each
+        for each in plan.datagrams
+    )
+    record = replace(plan.record, pcap=False)
+    return replace(
+        plan,
+        duration_s=ENDLESS_S,
+        warmup_s=0.0,
+        seeds=tuple(seeds or plan.seeds)[:1],
+        datagrams=datagrams,
+        record=record,
+    )
+
+
+def routes(plan: Plan, ends: int) -> Iterator[Route]:
+    """Yield the routes between a number of ends: the pairs in the order of `with_programs`."""
+    external = [
+        (len(plan.flows) + number, each.group)
+        for number, each in enumerate(plan.datagrams)
+        if each.source["kind"] == "external"
+    ]
+    groups = groupby(external, key=lambda each: each[1])
+    for (sender, receiver), (_, flows) in zip(combinations(range(ends), 2), groups, strict=True):
+        numbers = [number for number, _ in flows]
+        yield Route(sender, receiver, numbers[0], numbers[-1] + 1)
+
+
+def used_flows(rows: Mapping[str, Any], plan: Plan, connections: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the rows of flows: of those for programs only such as had connections that were not refused.
+
+    A flow ends when its connections have: TCP when it was closed or reset, other protocols with their last packets.
+    The congestion control of a program's TCP is unknown.
+    """
+    external = {
+        len(plan.flows) + number for number, each in enumerate(plan.datagrams) if each.source["kind"] == "external"
+    }
+    of_flow: dict[int, list[Mapping[str, Any]]] = {}
+    for each in connections:
+        if not each["is_rejected"]:
+            of_flow.setdefault(each["flow"], []).append(each)
+    flows = [int(flow) for flow in np.asarray(rows["flow"])]
+    kept = [flow not in external or flow in of_flow for flow in flows]
+    tcp = {flow for flow, those in of_flow.items() if any(each["protocol"] == socket.IPPROTO_TCP for each in those)}
+    changed = {
+        **rows,
+        "congestion": [UNKNOWN if flow in tcp else name for flow, name in zip(flows, rows["congestion"], strict=True)],
+        "end_s": [
+            _end_s(of_flow[flow]) if flow in of_flow else end_s
+            for flow, end_s in zip(flows, np.asarray(rows["end_s"]).tolist(), strict=True)
+        ],
+    }
+    return {name: [value for value, keep in zip(column, kept, strict=True) if keep] for name, column in changed.items()}
+
+
+def _end_s(connections: Sequence[Mapping[str, Any]]) -> float:
+    """Return the time of the last packet of connections; NaN if one of TCP is still open."""
+    if any(each["protocol"] == socket.IPPROTO_TCP and not each["is_closed"] for each in connections):
+        return math.nan
+    return max(float(each["last_s"]) for each in connections)

@@ -1,0 +1,280 @@
+"""`ackclock.shell` from Python, and its pytest fixture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from shell.test_shell import CLIENT, PYTHON, SCENARIO, SERVER, in_namespaces, running
+
+import ackclock as ac
+
+pytest_plugins = ["pytester"]
+
+
+@in_namespaces
+def test_programs_run_in_the_network_one_after_the_other(tmp_path: Path):
+    with ac.shell(SCENARIO, peer=SERVER, captures=tmp_path / "captures") as net:
+        for _ in range(2):
+            done = net.run([PYTHON, "-c", CLIENT], capture_output=True, text=True, check=True)
+            assert (done.args, done.returncode, done.stdout) == ([PYTHON, "-c", CLIENT], 0, "300000\n")
+    data = net.dataset()
+    first, second = data.manifest["shell"]["connections"]
+    assert first["ends"]["program"][1] != second["ends"]["program"][1]
+    assert data.flows["delivered_bytes"].min() >= 300_000
+    assert data.flows.height == 2
+    assert len(ac.capture([tmp_path / "captures" / "program.pcap"]).data.flows) == 2
+
+
+@in_namespaces
+def test_options_are_those_of_subprocess(tmp_path: Path):
+    with ac.shell(SCENARIO) as net:
+        assert net.run("cat", input=b"in", capture_output=True).stdout == b"in"
+        assert net.run("pwd", cwd=tmp_path, capture_output=True, text=True).stdout == f"{tmp_path}\n"
+        shown = net.run("echo $MINE $ACKCLOCK_PEER", env={"MINE": "1", "PATH": "/usr/bin:/bin"}, stdout=-1, text=True)
+        assert shown.stdout == "1 10.77.0.1\n"
+        assert net.run("exit 7").returncode == 7
+        assert net.run("kill -9 $$").returncode == -9
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            net.run("exit 7", check=True)
+        assert failed.value.cmd == "exit 7"
+        with pytest.raises(FileNotFoundError, match="/none/such"):
+            net.run(["/none/such"])
+        with pytest.raises(ac.InputError, match='at: found "nowhere"; expected peer or program'):
+            net.run("true", at="nowhere")
+    with pytest.raises(ac.InputError, match="no network that runs"):
+        net.run("true")
+    with pytest.raises(ac.InputError, match="used before"), net:
+        pass
+
+
+@in_namespaces
+def test_a_user_without_rights_may_listen_at_port_80():
+    """The namespace permits it; whether this user has rights does not matter."""
+    with ac.shell(SCENARIO) as net:
+        for end in ("peer", "program"):
+            read = net.run("cat /proc/sys/net/ipv4/ip_unprivileged_port_start", at=end, capture_output=True, text=True)
+            assert read.stdout == "0\n"
+
+
+@in_namespaces
+def test_a_timeout_ends_the_program():
+    with ac.shell(SCENARIO) as net:
+        started = time.monotonic()
+        with pytest.raises(subprocess.TimeoutExpired) as late:
+            net.run(["sleep", "86397.5"], timeout=0.5, capture_output=True)
+        assert late.value.cmd == ["sleep", "86397.5"]
+        assert time.monotonic() - started < 60
+        until_s = time.monotonic() + 30
+        while running("86397.5") and time.monotonic() < until_s:
+            time.sleep(0.05)
+        assert not running("86397.5")
+
+
+@in_namespaces
+def test_the_ends_reach_each_other_by_name_and_nothing_else():
+    with ac.shell(SCENARIO) as net:
+        server = net.popen(["sleep", "86397.75"], at="peer")
+        assert net.run("getent hosts peer program", capture_output=True, text=True).stdout.split()[1::2] == [
+            "peer",
+            "program",
+        ]
+        assert net.run(
+            [PYTHON, "-c", "import socket; socket.create_connection(('1.1.1.1', 53), 1)"], stderr=-3
+        ).returncode
+        assert server.poll() is None
+    assert server.returncode == -9
+    assert not running("86397.75")
+
+
+@in_namespaces
+def test_an_exception_in_the_block_ends_everything():
+    with pytest.raises(ZeroDivisionError), ac.shell(SCENARIO) as net:
+        net.popen(["sleep", "86398.25"])
+        _ = 1 / 0
+    assert not running("86398.25")
+    assert net.dataset().runs[0]["seed"] == 1
+    with pytest.raises(ac.InputError, match="without a result"):
+        ac.shell(SCENARIO).dataset()
+
+
+@in_namespaces
+def test_the_fixture_ends_with_its_test(pytester: pytest.Pytester):
+    pytester.makepyfile(f"""
+        import ackclock.shell.session
+
+        def test_first(ackclock_shell):
+            net = ackclock_shell({SCENARIO!r})
+            assert net.run("true").returncode == 0
+            ackclock.shell.session.kept = net, net.popen(["sleep", "86398.5"])
+
+        def test_second():
+            net, program = ackclock.shell.session.kept
+            assert program.returncode == -9
+            assert net.dataset().flows.is_empty()
+    """)
+    pytester.runpytest("-p", "ackclock.shell.pytest_plugin").assert_outcomes(passed=2)
+
+
+def test_the_plugin_costs_pytest_little():
+    heavy = ["numpy", "polars", "ackclock._core", "ackclock.shell.session"]
+    code = f"import sys, ackclock.shell.pytest_plugin; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mtu": 100}, "mtu: found 100; expected a whole number from 576 to 65535"),
+        ({"seed": -1}, "seed: found -1"),
+        ({"scenario": "/none/such.toml"}, "no such file|No such file"),
+        ({"scenario": {"duration": "1s"}}, "network"),
+    ],
+)
+def test_a_mistake_is_reported_before_anything_starts(options: dict[str, object], message: str):
+    with pytest.raises(ac.AckclockError, match=message):
+        ac.shell(**{"scenario": SCENARIO, **options})
+
+
+HOSTS = {
+    "duration": "10s",
+    "network": {
+        "topology": "graph",
+        "nodes": [*({"name": name, "host": True} for name in ("web", "office", "home")), {"name": "core"}],
+        "links": [
+            {
+                "from": name,
+                "to": "core",
+                "rate": rate,
+                "delay": delay,
+                "queue": {"discipline": "pfifo", "limit": "1000p"},
+            }
+            for name, rate, delay in (
+                ("web", "100Mbit", "5ms"),
+                ("office", "100Mbit", "10ms"),
+                ("home", "2Mbit", "40ms"),
+            )
+        ],
+    },
+}
+
+#: A program that prints the time until a host refuses a connection, in ms.
+REJECTED = """import socket, sys, time
+start = time.monotonic()
+try: socket.create_connection((socket.gethostbyname(sys.argv[1]), 9))
+except ConnectionRefusedError: print(1000 * (time.monotonic() - start))
+"""
+
+
+@in_namespaces
+def test_programs_are_hosts_of_a_graph():
+    """Each pair of hosts is as far apart as the links between them; hosts share the links that their paths share."""
+    with ac.shell(HOSTS, at=["web", "office", "home"], peer=SERVER) as net:
+        ways = {("office", "web"): 30, ("home", "web"): 90, ("office", "home"): 100}
+        for (host, other), rtt_ms in ways.items():
+            done = net.run([PYTHON, "-c", REJECTED, other], at=host, capture_output=True, text=True, check=True)
+            assert float(done.stdout) >= rtt_ms
+        download = net.popen([PYTHON, "-c", CLIENT], at="office", stdout=subprocess.PIPE)
+        assert net.run([PYTHON, "-c", CLIENT], at="home", capture_output=True).stdout == b"300000\n"
+        assert download.communicate()[0] == b"300000\n"
+    data = net.dataset()
+    connections = data.manifest["shell"]["connections"]
+    assert [set(each["ends"]) for each in connections[:3]] == [set(way) for way in ways]
+    assert [each["is_rejected"] for each in connections] == [True] * 3 + [False] * 2
+    flows = data.flows
+    assert sorted(zip(flows["source"], flows["destination"], strict=True)) == [("web", "home"), ("web", "office")]
+    assert flows["delivered_bytes"].min() >= 300_000
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        (["web", "core"], "core"),
+        (["web", "h*"], 'at: found "h\\*"; expected'),
+        (["web"], "at: found web; expected 2 to 32 different hosts"),
+        (["web", "web"], "at: found web, web; expected 2 to 32 different hosts"),
+    ],
+)
+def test_programs_are_at_two_hosts_or_more(at: list[str], message: str):
+    with pytest.raises(ac.AckclockError, match=message):
+        ac.shell(HOSTS, at=at)
+
+
+@in_namespaces
+def test_a_connection_that_is_over_is_not_active_any_more():
+    """Two downloads one after the other: each flow ends with its connection, and the link is theirs meanwhile."""
+    with ac.shell(SCENARIO, peer=SERVER) as net:
+        for _ in range(2):
+            net.run([PYTHON, "-c", CLIENT], stdout=subprocess.DEVNULL, check=True)
+            time.sleep(1)
+    flows = net.dataset().flows.sort("start_s")
+    assert flows["end_s"][0] <= flows["start_s"][1]
+    assert flows["end_s"][1] <= net.dataset().plan.duration_s - 0.9
+
+
+@in_namespaces
+def test_an_open_connection_is_active_to_the_end():
+    client = """import os, socket, time
+connection = socket.create_connection((os.environ["ACKCLOCK_PEER"], 5000))
+connection.recv(1)
+time.sleep(60)
+"""
+    with ac.shell(SCENARIO, peer=SERVER) as net:
+        program = net.popen([PYTHON, "-c", client])
+        time.sleep(1)
+        assert program.poll() is None
+    assert net.dataset().flows["end_s"].to_list() == [None]
+
+
+@in_namespaces
+def test_a_rejected_attempt_is_no_flow():
+    """The server listens by IPv4 only: what tries IPv6 first, as is usual, is refused there."""
+    server = SERVER.replace('("", 5000)', '("0.0.0.0", 5000)')
+    client = CLIENT.replace('os.environ["ACKCLOCK_PEER"]', '"peer"')
+    with ac.shell(SCENARIO, peer=server) as net:
+        net.run([PYTHON, "-c", client], check=True, stdout=subprocess.DEVNULL)
+    data = net.dataset()
+    assert [each["is_rejected"] for each in data.manifest["shell"]["connections"]] == [True, False]
+    assert data.flows.height == 1
+    assert data.metrics()["summary"]["jain"]["mean"] == 1
+
+
+@in_namespaces
+@pytest.mark.parametrize(
+    ("queue", "urgent"),
+    [
+        ({"discipline": "cake", "bandwidth": "2Mbit", "diffserv": "diffserv4"}, 46),
+        ({"discipline": "prio", "limit": "1000p"}, 4),
+    ],
+)
+def test_the_codepoint_of_a_packet_chooses_its_tin_or_band(queue: dict[str, object], urgent: int):
+    """A flood of bulk datagrams fills the queue; urgent ones that come last overtake most of it.
+
+    CAKE has a tin for EF (46); a router of Linux makes the former TOS "minimise delay" (4) the first band's.
+    """
+    scenario = {
+        "duration": "10s",
+        "network": {"topology": "dumbbell", "rate": "2Mbit", "rtt": "20ms", "queue": queue},
+    }
+    server = f"""exec {PYTHON} -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("", 5000))
+_, address = s.recvfrom(100)
+for number in range(220):
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ({urgent} if number >= 200 else 8) << 2)
+    s.sendto(bytes([number]) + bytes(999), address)'
+"""
+    client = """import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(20)
+s.sendto(b"go", ("10.77.0.1", 5000))
+order = []
+while len([one for one in order if one >= 200]) < 20: order.append(s.recv(2000)[0])
+print(len(order))
+"""
+    with ac.shell(scenario, peer=server) as net:
+        done = net.run([PYTHON, "-c", client], capture_output=True, text=True, check=True)
+    assert 20 <= int(done.stdout) < 100
