@@ -246,11 +246,18 @@ class Simulation:
     """One run of the packet engine: the same plan and seed give the same bytes."""
 
     def __new__(
-        cls, plan_json: str, seed: int, stacks: Mapping[str, Sequence[str]] = ..., patience_s: float = 10.0
+        cls,
+        plan_json: str,
+        seed: int,
+        stacks: Mapping[str, Sequence[str]] = ...,
+        patience_s: float = 10.0,
+        *,
+        leaps: bool = False,
     ) -> Simulation:
         """Set a run of a plan (JSON of `Plan.engine_input()`) up, with a seed from 0 to 2⁶⁴ − 1.
 
         `stacks`: the commands that host users' stacks, by name; a call longer than `patience_s` has failed.
+        `leaps`: the run may leap past round trips in which no packet matters.
 
         Raises:
             ValueError: the engine cannot run the plan. (Every method raises `ConnectionError` for a stack that fails.)
@@ -276,6 +283,9 @@ class Simulation:
         Volumes are in segments; names have units where there are any; true is 1. None for a flow that is not active,
         and for a CCA that shows no variables.
         """
+
+    def leaps(self) -> tuple[int, float]:
+        """Return the number of leaps so far, and the seconds that they have skipped."""
 
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows recorded since the last call: table name → column name → values.
@@ -327,6 +337,9 @@ class MeanField:
         Raises:
             RuntimeError: the model failed; the run cannot be used any more.
         """
+
+    def leaps(self) -> tuple[int, float]:
+        """Return the number of leaps so far, and the seconds that they have skipped."""
 
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows since the last call: `flow_samples`, `queue_samples`, `hits` and `episodes` by column."""

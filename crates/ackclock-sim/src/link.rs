@@ -19,8 +19,8 @@ use crate::packet::{Flags, Packet};
 use crate::queue::{self, Drops, FlowHeaders, Queue};
 use crate::PlanError;
 
-pub use counters::Counters;
 use counters::{BypassCounters, Sojourns};
+pub use counters::{Counters, Skipped};
 use loss::RandomLoss;
 pub use propagation::Propagation;
 use rates::Rates;

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: Name → module and class; a module is imported when its engine is first used.
 ENGINES = {
     "packet": ("ackclock.engines.packet", "PacketEngine"),
+    "hybrid": ("ackclock.engines.hybrid", "HybridEngine"),
     "theory": ("ackclock.engines.theory", "TheoryEngine"),
     "fluid": ("ackclock.engines.fluid", "FluidEngine"),
     "meanfield": ("ackclock.engines.meanfield", "MeanFieldEngine"),

@@ -23,7 +23,7 @@ import numpy as np
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool, folders
-from ackclock.engines import packet
+from ackclock.engines import simulator
 from ackclock.engines.engine import manifest
 from ackclock.input.source import Source
 from ackclock.plan import Plan
@@ -103,8 +103,8 @@ def run(
     """
     check()
     seed = plan.seeds[0]
-    simulation = packet.set_up(plan, seed)
-    spool = Spool(names=packet.table_names())
+    simulation = simulator.set_up(plan, seed)
+    spool = Spool(names=simulator.table_names())
     with ExitStack() as stack:
         place = stack.enter_context(folders.temporary_folder())
         place.chmod(0o755)
@@ -169,7 +169,7 @@ def _take(
 ) -> None:
     """Append rows to the spool; of flows for programs, those that had packets."""
     for table, columns in tables.items():
-        rows = packet.dataset_columns(table, columns, plan)
+        rows = simulator.dataset_columns(table, columns, plan)
         spool.append(table, _programs(rows, plan, connections) if table == "flows" and connections else rows)
 
 

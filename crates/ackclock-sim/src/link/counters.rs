@@ -34,6 +34,19 @@ pub struct Counters {
     pub sojourn_time: f64,
 }
 
+/// What a step of a leap skips at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Skipped {
+    /// Its duration.
+    pub span: Time,
+    /// Packets that arrive and leave, each of `wire_bytes` with the frame.
+    pub packets: u64,
+    pub wire_bytes: u32,
+    /// Mean backlog in packets, and the sojourn time that goes with it.
+    pub backlog_p: f64,
+    pub sojourn: Time,
+}
+
 /// Counts of packets that found the link idle and bypassed its queue.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -138,6 +151,29 @@ impl Link {
         self.counters = self.total_counters();
         self.bypassed = BypassCounters::default();
         self.sojourns.bypassed = 0;
+    }
+
+    /// Count what a leap skips.
+    pub fn skip(&mut self, skipped: &Skipped) {
+        let (packets, bytes) = (
+            skipped.packets,
+            skipped.packets * u64::from(skipped.wire_bytes),
+        );
+        let counters = &mut self.counters;
+        counters.arrived += packets;
+        counters.dequeued += packets;
+        counters.departed += packets;
+        counters.departed_bytes += bytes;
+        counters.sojourn_time += packets as f64 * skipped.sojourn.as_f64();
+        let packet_time = (skipped.backlog_p * skipped.span.as_f64()) as i128;
+        counters.packet_time += packet_time;
+        counters.byte_time += packet_time * i128::from(skipped.wire_bytes);
+        counters.empty += skipped.span.scaled((1.0 - skipped.backlog_p).max(0.0));
+        let duration = self.rate.transmission_time(bytes);
+        self.counters.busy += duration.min(skipped.span);
+        self.sojourns
+            .histogram
+            .record_many(skipped.sojourn, packets);
     }
 
     /// Counts up to `now`.

@@ -94,8 +94,9 @@ impl Sender {
         }
         self.retransmit_hole(&found, now, out);
         let (growth, acks_new_data) = self.growth(packet, delivery.segments, advanced);
+        let skipped = self.skipped.segments;
         self.controller.on_ack(&Ack {
-            now,
+            now: self.controller_time(now),
             newly_acked: growth,
             newly_acked_bytes: u64::from(growth) * u64::from(self.tcp.mss_bytes),
             may_raise_cwnd: acks_new_data || (self.reordering.is_far() && delivery.segments > 0),
@@ -108,8 +109,8 @@ impl Sender {
             prior_in_flight,
             in_flight: self.board.in_flight(),
             delivery_rate: rate,
-            delivered: self.rates.delivered,
-            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
+            delivered: self.rates.delivered + skipped,
+            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered) + skipped,
             application_limited: delivery
                 .latest
                 .is_some_and(|latest| latest.application_limited),
@@ -117,8 +118,8 @@ impl Sender {
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
             marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
-            next: self.board.next,
-            unacknowledged: ack,
+            next: self.board.next + skipped,
+            unacknowledged: ack + skipped,
             recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
             in_loss: self.ca_state == CaState::Loss,
             paced: self.pacing.is_on,
@@ -126,6 +127,9 @@ impl Sender {
         });
         if self.prr.is_none() {
             self.window = floor_segments(self.controller.cwnd());
+            if self.withheld.segments > 0 {
+                self.release_withheld(delivery.segments);
+            }
         }
         self.transmit(now, out);
         if self.frto.prefers_new_data && !self.confirm_new_data() {
@@ -268,13 +272,17 @@ impl Sender {
             .newest_sacked
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
-        self.rtt.observe_minimum(now, rtt);
+        self.rtt.observe_minimum(self.controller_time(now), rtt);
         if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
             self.rtt.smooth_exact(sample);
         }
         if let Some(timed) = timed {
-            self.rtt
-                .sample(now, timed, self.board.next, self.board.unacknowledged);
+            self.rtt.sample(
+                self.controller_time(now),
+                timed,
+                self.board.next,
+                self.board.unacknowledged,
+            );
         }
         Some(rtt)
     }
