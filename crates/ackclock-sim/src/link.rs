@@ -380,6 +380,11 @@ impl Link {
         (self.queued_packets, self.queued_bytes)
     }
 
+    /// Take the most packets that have been in the queue at a time since the last call.
+    pub fn take_peak(&mut self) -> u32 {
+        self.queue.take_peak()
+    }
+
     /// Packets in the queue and in the transmitter.
     pub fn held_packets(&self, now: Time) -> u64 {
         self.waiting_packets() + u64::from(self.busy_until > now)

@@ -39,11 +39,13 @@ pub struct Counters {
 pub struct Skipped {
     /// Its duration.
     pub span: Time,
-    /// Packets that arrive and leave, each of `wire_bytes` with the frame.
+    /// Packets that arrive and leave, each of the same size with the frame.
     pub packets: u64,
+    /// Bytes of each.
     pub wire_bytes: u32,
-    /// Mean backlog in packets, and the sojourn time that goes with it.
+    /// Mean backlog in packets.
     pub backlog_p: f64,
+    /// The sojourn time that goes with it.
     pub sojourn: Time,
 }
 

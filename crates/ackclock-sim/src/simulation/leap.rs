@@ -47,8 +47,8 @@ const MARGIN_ROUNDS: f64 = 2.0;
 const MIN_MARGIN_P: f64 = 4.0;
 /// Part of the queue's variation within a round trip that is kept free above its observed peak.
 const MARGIN_VARIATION: f64 = 0.25;
-/// The queue that was observed is steady if it is that of the windows up to this share of them.
-const STEADY: f64 = 0.1;
+/// Flows are steady if what they send is what their windows allow, up to this share.
+const STEADY: f64 = 0.25;
 
 /// When to leap, and the leap that is going on.
 pub struct Leaps {
@@ -69,15 +69,13 @@ pub struct Leaps {
 struct Leap {
     flows: Vec<LeapFlow>,
     pattern: Pattern,
-    /// Sums of the windows before it and now, in packets.
-    window_before_p: f64,
-    window_p: f64,
+    /// Sums of what the windows let be in flight before it and now, in packets.
+    in_flight_before_p: f64,
+    in_flight_p: f64,
     /// The windows at times of the last round trip, by the plan's clock.
     recent: VecDeque<(Time, f64)>,
-    /// Queueing delay by the windows, s.
+    /// Queueing delay that follows from these, s.
     delay_s: f64,
-    /// Packets by which the observed queue exceeded that of the windows.
-    offset_p: f64,
     /// Its beginning, and its end at the latest, by the plan's clock.
     start: Time,
     horizon: Time,
@@ -88,6 +86,9 @@ struct LeapFlow {
     slot: usize,
     base_rtt_s: f64,
     window: f64,
+    /// Segments that the window has room for and that are not in flight on average: a sender waits for more to make a
+    /// batch.
+    unused: f64,
     /// The window at which the receiver's would limit it.
     max_window: f64,
     /// Part of a segment that earlier steps have delivered.
@@ -143,7 +144,8 @@ impl Leaps {
 
     /// Look at the bottleneck, and begin a leap if the last round trip was quiet and the next ones will be.
     fn look(&mut self, run: &mut Simulation) {
-        let link = &run.network.links()[LINK];
+        let link = &mut run.network.links_mut()[LINK];
+        let peak_p = f64::from(link.take_peak());
         let (counters, (backlog_p, _)) = (link.counters(run.now), link.backlog());
         let backlog_p = f64::from(backlog_p);
         let queueing_s = self.bottleneck.drain_s(backlog_p + 1.0);
@@ -159,6 +161,7 @@ impl Leaps {
             time: run.now,
             arrived: counters.arrived,
             backlog_p,
+            peak_p,
             window_p,
         };
         self.watch.add(look, round_trip);
@@ -177,30 +180,44 @@ impl Leap {
         pattern: Pattern,
         round_trip: Time,
     ) -> Option<Leap> {
-        let flows = run.leap_flows();
-        let window_p = flows.iter().map(|flow| flow.window).sum();
+        let measured = pattern.measured();
+        let queueing_s = bottleneck.drain_s(measured.mean_p + 1.0);
+        let mut flows = run.leap_flows();
+        let rates = flows
+            .iter()
+            .map(|flow| flow.window / (flow.base_rtt_s + queueing_s));
+        let used = pattern.rate() / rates.sum::<f64>();
+        for flow in &mut flows {
+            flow.unused = (1.0 - used) * flow.window;
+        }
         let start = run.plan_time();
         let mut leap = Leap {
             flows,
             pattern,
-            window_before_p: window_p,
-            window_p,
+            in_flight_before_p: 0.0,
+            in_flight_p: 0.0,
             recent: VecDeque::new(),
             delay_s: 0.0,
-            offset_p: 0.0,
             start,
             horizon: run.next_start_or_stop(),
         };
-        leap.delay_s = leap.queueing_delay_s(bottleneck);
-        let measured = leap.pattern.measured();
-        if leap.delay_s > 0.0 {
-            leap.offset_p = measured.mean_p - leap.delay_s * bottleneck.rate;
-        }
+        leap.update(bottleneck);
+        leap.in_flight_before_p = leap.in_flight_p;
         let margin_p = leap.margin_p(leap.pattern.growth_p);
         let room_p = bottleneck.limit_p - measured.peak_p - margin_p;
         let lasts = leap.horizon >= start + round_trip.scaled(MIN_ROUNDS);
-        let is_steady = leap.offset_p.abs() <= STEADY * window_p + MIN_MARGIN_P;
+        let is_steady = (1.0 - used).abs() <= STEADY;
         (lasts && is_steady && room_p > MIN_ROUNDS * leap.pattern.growth_p).then_some(leap)
+    }
+
+    /// Update what follows from the windows.
+    fn update(&mut self, bottleneck: &Bottleneck) {
+        let flows = self
+            .flows
+            .iter()
+            .map(|flow| (flow.in_flight(), flow.base_rtt_s));
+        self.in_flight_p = flows.clone().map(|(in_flight, _)| in_flight).sum();
+        self.delay_s = bottleneck.queueing_delay_s(flows, 0.0);
     }
 
     /// Go on up to `until` by the plan's clock; returns whether the leap has ended.
@@ -217,13 +234,15 @@ impl Leap {
     /// Duration of the next step and the mean backlog in it, in packets; `None` if packets must decide.
     fn next_step(&self, run: &Simulation, bottleneck: &Bottleneck) -> Option<(Time, f64)> {
         let now = run.plan_time();
-        let queue = self.pattern.queue(self.window_p / self.window_before_p);
+        let queue = self
+            .pattern
+            .queue(self.in_flight_p / self.in_flight_before_p);
         let is_limited = self.flows.iter().any(|flow| flow.window >= flow.max_window);
         let margin_p = self.margin_p(self.round_growth_p());
         if now >= self.horizon || is_limited || queue.peak_p + margin_p > bottleneck.limit_p {
             return None;
         }
-        let by_windows_p = self.delay_s * bottleneck.rate + self.offset_p;
+        let by_windows_p = self.delay_s * bottleneck.rate;
         let backlog_p = by_windows_p
             .max(queue.mean_p)
             .clamp(0.0, bottleneck.limit_p);
@@ -240,7 +259,7 @@ impl Leap {
         let queueing_s = bottleneck.drain_s(backlog_p + 1.0);
         let rates = self.flows.iter();
         let sum: f64 = rates
-            .map(|flow| flow.window / (flow.base_rtt_s + queueing_s))
+            .map(|flow| flow.in_flight() / (flow.base_rtt_s + queueing_s))
             .sum();
         let scale = if self.delay_s > 0.0 {
             bottleneck.rate / sum
@@ -250,7 +269,7 @@ impl Leap {
         let mut packets = 0;
         for flow in &mut self.flows {
             let rtt_s = flow.base_rtt_s + queueing_s;
-            flow.credit += scale * flow.window / rtt_s * step.seconds();
+            flow.credit += scale * flow.in_flight() / rtt_s * step.seconds();
             let segments = flow.credit as u32;
             flow.credit -= f64::from(segments);
             packets += u64::from(segments);
@@ -271,10 +290,9 @@ impl Leap {
             backlog_p,
             sojourn: Time::from_seconds(bottleneck.drain_s(backlog_p)),
         });
-        self.window_p = self.flows.iter().map(|flow| flow.window).sum();
-        self.delay_s = self.queueing_delay_s(bottleneck);
+        self.update(bottleneck);
         let round_trip = Time::from_seconds(bottleneck.base_rtt_s + queueing_s);
-        self.recent.push_back((run.plan_time(), self.window_p));
+        self.recent.push_back((run.plan_time(), self.in_flight_p));
         while self.recent.len() > 2 && run.plan_time().since(self.recent[1].0) >= round_trip {
             self.recent.pop_front();
         }
@@ -301,15 +319,10 @@ impl Leap {
         }
     }
 
-    fn queueing_delay_s(&self, bottleneck: &Bottleneck) -> f64 {
-        let flows = self.flows.iter().map(|flow| (flow.window, flow.base_rtt_s));
-        bottleneck.queueing_delay_s(flows, 0.0)
-    }
-
     /// Packets by which the windows grew in the last round trip.
     fn round_growth_p(&self) -> f64 {
         let first = self.recent.front();
-        let growth_p = first.map_or(0.0, |(_, window_p)| self.window_p - window_p);
+        let growth_p = first.map_or(0.0, |(_, in_flight_p)| self.in_flight_p - in_flight_p);
         growth_p.max(0.0)
     }
 
@@ -320,6 +333,13 @@ impl Leap {
         (MARGIN_ROUNDS * growth_p)
             .max(variation_p)
             .max(MIN_MARGIN_P)
+    }
+}
+
+impl LeapFlow {
+    /// Segments in flight on average.
+    fn in_flight(&self) -> f64 {
+        self.window - self.unused
     }
 }
 
@@ -370,6 +390,7 @@ impl Simulation {
                 slot,
                 base_rtt_s: base_rtt(&self.plan.flows[slot]).seconds(),
                 window,
+                unused: 0.0,
                 max_window: window + flow.sender.receiver_room() as f64,
                 credit: 0.0,
             })

@@ -18,8 +18,9 @@ pub struct Look {
     pub time: Time,
     /// Packets that have arrived so far.
     pub arrived: u64,
-    /// Packets in the queue.
+    /// Packets in the queue, and the most since the look before.
     pub backlog_p: f64,
+    pub peak_p: f64,
     /// Sum of the windows.
     pub window_p: f64,
 }
@@ -42,11 +43,10 @@ pub struct Queue {
 pub struct Pattern {
     /// Packets that arrived and that could have left, in each part.
     parts: Vec<(f64, f64)>,
+    span_s: f64,
     first_p: f64,
     measured: Queue,
     replayed: Queue,
-    /// True if the queue was never empty.
-    pub is_saturated: bool,
     /// Packets by which the sum of the windows grew.
     pub growth_p: f64,
 }
@@ -78,15 +78,19 @@ impl Watch {
         });
         let backlogs = || self.looks.iter().map(|look| look.backlog_p);
         let measured = Queue {
-            peak_p: backlogs().fold(0.0, f64::max),
+            peak_p: self
+                .looks
+                .iter()
+                .skip(1)
+                .fold(first.backlog_p, |peak_p, look| peak_p.max(look.peak_p)),
             mean_p: backlogs().sum::<f64>() / self.looks.len() as f64,
         };
         let mut pattern = Pattern {
             parts: parts.collect(),
+            span_s: last.time.since(first.time).seconds(),
             first_p: first.backlog_p,
             measured,
             replayed: measured,
-            is_saturated: backlogs().all(|backlog_p| backlog_p > 0.0),
             growth_p: (last.window_p - first.window_p).max(0.0),
         };
         pattern.replayed = pattern.replay(1.0);
@@ -102,6 +106,12 @@ impl Pattern {
             peak_p: self.measured.peak_p + replayed.peak_p - self.replayed.peak_p,
             mean_p: self.measured.mean_p + replayed.mean_p - self.replayed.mean_p,
         }
+    }
+
+    /// Packets that arrived per second.
+    pub fn rate(&self) -> f64 {
+        let arrived: f64 = self.parts.iter().map(|(arrived, _)| arrived).sum();
+        arrived / self.span_s
     }
 
     /// The queue as it was.
@@ -142,6 +152,7 @@ mod tests {
                     time,
                     arrived,
                     backlog_p,
+                    peak_p: backlog_p,
                     window_p: 40.0,
                 },
                 ROUND_TRIP,
@@ -160,7 +171,6 @@ mod tests {
     fn a_saturated_queue_grows_with_the_windows() {
         let pattern = watch(&[0, 10, 10, 10, 10], &[5.0; 5]);
         let pattern = pattern.pattern(ROUND_TRIP, 1000.0).expect("a round trip");
-        assert!(pattern.is_saturated);
         assert_eq!(pattern.queue(1.5).peak_p, 25.0);
     }
 
@@ -168,7 +178,6 @@ mod tests {
     fn a_dense_part_fills_the_queue_while_the_link_idles_otherwise() {
         let pattern = watch(&[0, 10, 0, 0, 0], &[0.0; 5]);
         let pattern = pattern.pattern(ROUND_TRIP, 1000.0).expect("a round trip");
-        assert!(!pattern.is_saturated);
         assert_eq!(pattern.queue(1.4).peak_p, 4.0);
         assert_eq!(pattern.queue(1.4).mean_p, 1.0);
     }
