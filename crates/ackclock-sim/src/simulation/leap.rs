@@ -45,6 +45,11 @@ const MIN_ROUNDS: f64 = 8.0;
 const MARGIN_ROUNDS: f64 = 2.0;
 /// Packets that are kept free at least.
 const MIN_MARGIN_P: f64 = 4.0;
+/// Share of the leap's growth that is kept free: the pattern of a round trip changes a little with it.
+const MARGIN_GROWTH: f64 = 0.005;
+/// Share of what the link could have sent more before the leap that is kept free: once it is filled, the pattern is
+/// another.
+const MARGIN_IDLE: f64 = 0.1;
 /// Part of the queue's variation within a round trip that is kept free above its observed peak.
 const MARGIN_VARIATION: f64 = 0.25;
 /// Flows are steady if what they send is what their windows allow, up to this share.
@@ -330,9 +335,12 @@ impl Leap {
     fn margin_p(&self, growth_p: f64) -> f64 {
         let measured = self.pattern.measured();
         let variation_p = MARGIN_VARIATION * (measured.peak_p - measured.mean_p);
+        let grown_p = self.in_flight_p - self.in_flight_before_p;
+        let reshaped_p = MARGIN_GROWTH * grown_p + MARGIN_IDLE * self.pattern.idle_p().min(grown_p);
         (MARGIN_ROUNDS * growth_p)
             .max(variation_p)
             .max(MIN_MARGIN_P)
+            + reshaped_p.max(0.0)
     }
 }
 

@@ -114,6 +114,15 @@ impl Pattern {
         arrived / self.span_s
     }
 
+    /// Packets that could have left and did not arrive.
+    pub fn idle_p(&self) -> f64 {
+        let idle = self
+            .parts
+            .iter()
+            .map(|(arrived, could_leave)| could_leave - arrived);
+        idle.sum::<f64>().max(0.0)
+    }
+
     /// The queue as it was.
     pub fn measured(&self) -> Queue {
         self.measured
