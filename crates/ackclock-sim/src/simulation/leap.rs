@@ -40,7 +40,7 @@ const LINK: usize = 0;
 /// Steps in a round trip: windows and queue change little within one.
 const STEPS: f64 = 4.0;
 /// A leap of fewer round trips is not worth its release.
-const MIN_ROUNDS: f64 = 8.0;
+const MIN_ROUNDS: f64 = 3.0;
 /// Round trips whose growth of the windows is kept free in the queue.
 const MARGIN_ROUNDS: f64 = 2.0;
 /// Packets that are kept free at least.

@@ -44,6 +44,8 @@ pub struct Pattern {
     /// Packets that arrived and that could have left, in each part.
     parts: Vec<(f64, f64)>,
     span_s: f64,
+    /// The round trip as a share of that.
+    share: f64,
     first_p: f64,
     measured: Queue,
     replayed: Queue,
@@ -88,6 +90,7 @@ impl Watch {
         let mut pattern = Pattern {
             parts: parts.collect(),
             span_s: last.time.since(first.time).seconds(),
+            share: round_trip.as_f64() / last.time.since(first.time).as_f64(),
             first_p: first.backlog_p,
             measured,
             replayed: measured,
@@ -129,6 +132,7 @@ impl Pattern {
     }
 
     fn replay(&self, factor: f64) -> Queue {
+        let factor = 1.0 + (factor - 1.0) * self.share;
         let (mut backlog_p, mut peak_p, mut sum_p) = (self.first_p, self.first_p, 0.0_f64);
         for (arrived, could_leave) in &self.parts {
             backlog_p = (backlog_p + factor * arrived - could_leave).max(0.0);
