@@ -193,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn many_equal_values_are_recorded_at_once() {
+        let (value, mut many) = (Time::from_microseconds(3), Histogram::new());
+        many.record_many(value, 2);
+        let one_by_one = of(&[3_000_000, 3_000_000]);
+        assert_eq!(
+            many.bins().collect::<Vec<_>>(),
+            one_by_one.bins().collect::<Vec<_>>()
+        );
+        assert_eq!(
+            (many.count(), many.mean(), many.max()),
+            (2, Some(value), Some(value))
+        );
+    }
+
+    #[test]
     fn bins_follow_each_other_without_gap_or_overlap() {
         let mut next = 0;
         for octave in 0..OCTAVES {

@@ -212,3 +212,34 @@ impl Link {
         self.sojourns.histogram.clear();
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // whole picoseconds
+mod tests {
+    use super::super::tests::fifo;
+    use super::*;
+
+    #[test]
+    fn what_is_skipped_is_counted_as_if_it_had_passed() {
+        let mut link = fifo();
+        link.skip(&Skipped {
+            span: Time::from_milliseconds(10),
+            packets: 100,
+            wire_bytes: 1000,
+            backlog_p: 5.0,
+            sojourn: Time::from_microseconds(500),
+        });
+        let counters = link.counters(Time::ZERO);
+        assert_eq!(
+            [counters.arrived, counters.dequeued, counters.departed],
+            [100; 3]
+        );
+        assert_eq!(counters.departed_bytes, 100_000);
+        assert_eq!(counters.busy, Time::from_milliseconds(10));
+        assert_eq!(counters.empty, Time::ZERO);
+        assert_eq!(counters.packet_time, 50_000_000_000);
+        assert_eq!(counters.byte_time, 50_000_000_000_000);
+        assert_eq!(counters.sojourn_time, 50e9);
+        assert_eq!(link.sojourns().count(), 100);
+    }
+}

@@ -27,3 +27,18 @@ impl Receiver {
         acks as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::receiver;
+    use super::*;
+
+    #[test]
+    fn every_second_segment_is_acknowledged_however_they_are_skipped() {
+        let mut one = receiver(DelayedAck::On);
+        assert_eq!([one.skip(3), one.skip(3), one.skip(1)], [1, 2, 0]);
+        assert_eq!((one.received_packets, one.sent_packets), (7, 3));
+        assert_eq!(one.delivered_bytes(), 7000);
+        assert_eq!(receiver(DelayedAck::Off).skip(3), 3);
+    }
+}

@@ -138,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// End a leap of length `leap`: withhold what the window has grown by, and bring timers of the application forward.
+    /// End a leap of length `leap`: withhold what the window has grown by.
     pub fn end_leap(&mut self, leap: Time) {
         let window = self.whole_window();
         let growth = window.saturating_sub(self.window);
@@ -148,9 +148,14 @@ impl Sender {
             window: self.window.into(),
             credit: 0,
         };
+        self.bring_forward(leap);
+    }
+
+    /// Bring the application's times forward by what leaps have skipped.
+    pub fn bring_forward(&mut self, skipped: Time) {
         for due in [&mut self.workload.stop, &mut self.timers.application] {
             if !due.is_never() {
-                *due = due.since(leap);
+                *due = due.since(skipped);
             }
         }
     }
@@ -159,14 +164,57 @@ impl Sender {
     /// Open.
     #[cold]
     pub(super) fn release_withheld(&mut self, acknowledged: u32) {
-        let withheld = &mut self.withheld;
-        withheld.credit += u64::from(acknowledged) * withheld.growth;
-        let released = withheld.credit / withheld.window;
-        withheld.credit %= withheld.window;
-        withheld.segments = match self.ca_state {
-            CaState::Open => u64::from(withheld.segments).saturating_sub(released) as u32,
-            _ => 0,
-        };
-        self.window = self.window.saturating_sub(withheld.segments).max(1);
+        if self.ca_state == CaState::Open {
+            self.withheld.release(acknowledged);
+        } else {
+            self.withheld.segments = 0;
+        }
+        self.window = self.window.saturating_sub(self.withheld.segments).max(1);
+    }
+}
+
+impl Withheld {
+    fn release(&mut self, acknowledged: u32) {
+        self.credit += u64::from(acknowledged) * self.growth;
+        let released = self.credit / self.window;
+        self.credit %= self.window;
+        self.segments = u64::from(self.segments).saturating_sub(released) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn withheld(segments: u32, window: u32) -> Withheld {
+        Withheld {
+            segments,
+            growth: segments.into(),
+            window: window.into(),
+            credit: 0,
+        }
+    }
+
+    #[test]
+    fn growth_is_released_evenly_within_a_window() {
+        let mut withheld = withheld(30, 100);
+        let left: Vec<u32> = (0..10)
+            .map(|_| {
+                withheld.release(10);
+                withheld.segments
+            })
+            .collect();
+        assert_eq!(left, [27, 24, 21, 18, 15, 12, 9, 6, 3, 0]);
+    }
+
+    #[test]
+    fn less_than_a_segment_is_kept_as_credit() {
+        let mut withheld = withheld(3, 10);
+        for _ in 0..3 {
+            withheld.release(1);
+        }
+        assert_eq!(withheld.segments, 3);
+        withheld.release(1);
+        assert_eq!(withheld.segments, 2);
     }
 }

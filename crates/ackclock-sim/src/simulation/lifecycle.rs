@@ -156,6 +156,7 @@ impl Simulation {
             is_awaited: awaited.is_some(),
             task,
         });
+        flow.sender.bring_forward(self.skipped);
         if flow.receiver.client().is_some() {
             flow.sender.listen(self.now);
             if let Some(syn) = flow.receiver.open(self.now) {
