@@ -42,16 +42,16 @@ const STEPS: f64 = 4.0;
 /// A leap of fewer round trips is not worth its release.
 const MIN_ROUNDS: f64 = 3.0;
 /// Round trips whose growth of the windows is kept free in the queue.
-const MARGIN_ROUNDS: f64 = 2.0;
+const MARGIN_ROUNDS: f64 = 4.0;
 /// Packets that are kept free at least.
 const MIN_MARGIN_P: f64 = 4.0;
 /// Share of the leap's growth that is kept free: the pattern of a round trip changes a little with it.
-const MARGIN_GROWTH: f64 = 0.005;
+const MARGIN_GROWTH: f64 = 0.02;
 /// Share of what the link could have sent more before the leap that is kept free: once it is filled, the pattern is
 /// another.
 const MARGIN_IDLE: f64 = 0.1;
 /// Part of the queue's variation within a round trip that is kept free above its observed peak.
-const MARGIN_VARIATION: f64 = 0.25;
+const MARGIN_VARIATION: f64 = 0.5;
 /// Flows are steady if what they send is what their windows allow, up to this share.
 const STEADY: f64 = 0.25;
 
