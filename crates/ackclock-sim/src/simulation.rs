@@ -202,17 +202,6 @@ impl Simulation {
         self.plan_time().max(reached)
     }
 
-    /// Let the run leap past round trips in which no packet matters, where the plan allows it: the `hybrid` engine.
-    pub fn enable_leaps(&mut self) {
-        self.leaps = Leaps::of_plan(&self.plan);
-    }
-
-    /// Leaps so far, and the time that they have skipped.
-    pub fn leaps(&self) -> (u64, Time) {
-        let count = self.leaps.as_ref().map_or(0, |leaps| leaps.count);
-        (count, self.skipped)
-    }
-
     /// Handle the next event unless it is later than `until`.
     #[inline]
     fn step<const FLIGHTS: bool>(&mut self, until: Time) -> bool {

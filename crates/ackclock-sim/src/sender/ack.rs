@@ -4,7 +4,7 @@ use ackclock_core::{Rate, Time};
 
 use super::scoreboard::{Delivery, DetectedLosses, RackUpdate};
 use super::undo::Evidence;
-use super::{floor_segments, CaState, Outlet, Sender};
+use super::{CaState, Outlet, Sender};
 use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
 use crate::packet::Packet;
 use ackclock_congestion::Ack;
@@ -94,7 +94,7 @@ impl Sender {
         }
         self.retransmit_hole(&found, now, out);
         let (growth, acks_new_data) = self.growth(packet, delivery.segments, advanced);
-        let skipped = self.skipped.segments;
+
         self.controller.on_ack(&Ack {
             now: self.controller_time(now),
             newly_acked: growth,
@@ -109,8 +109,8 @@ impl Sender {
             prior_in_flight,
             in_flight: self.board.in_flight(),
             delivery_rate: rate,
-            delivered: self.rates.delivered + skipped,
-            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered) + skipped,
+            delivered: self.controller_count(self.rates.delivered),
+            prior_delivered: self.controller_count(prior_delivered.unwrap_or(self.rates.delivered)),
             application_limited: delivery
                 .latest
                 .is_some_and(|latest| latest.application_limited),
@@ -118,18 +118,15 @@ impl Sender {
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
             marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
-            next: self.board.next + skipped,
-            unacknowledged: ack + skipped,
+            next: self.controller_count(self.board.next),
+            unacknowledged: self.controller_count(ack),
             recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
             in_loss: self.ca_state == CaState::Loss,
             paced: self.pacing.is_on,
             next_departure: self.pacing.next,
         });
         if self.prr.is_none() {
-            self.window = floor_segments(self.controller.cwnd());
-            if self.withheld.segments > 0 {
-                self.release_withheld(delivery.segments);
-            }
+            self.follow_controller(delivery.segments);
         }
         self.transmit(now, out);
         if self.frto.prefers_new_data && !self.confirm_new_data() {

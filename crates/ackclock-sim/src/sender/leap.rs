@@ -52,6 +52,21 @@ impl Sender {
         now + self.skipped.time
     }
 
+    /// A count or number of segments as the controller gets it.
+    #[inline(always)]
+    pub(super) fn controller_count(&self, segments: u64) -> u64 {
+        segments + self.skipped.segments
+    }
+
+    /// Set the window to the controller's, without what is withheld after `acknowledged` segments more.
+    #[inline(always)]
+    pub(super) fn follow_controller(&mut self, acknowledged: u32) {
+        self.window = self.whole_window();
+        if self.withheld.segments > 0 {
+            self.release_withheld(acknowledged);
+        }
+    }
+
     /// Return true if only ACKs in order are to be expected: congestion avoidance in the state Open with nothing SACKed,
     /// lost or retransmitted, no probe, the window as the only limit, all of it released, and an endless transfer.
     pub fn is_quiet(&self) -> bool {
@@ -73,6 +88,7 @@ impl Sender {
     }
 
     /// The window in whole segments, those that are withheld included.
+    #[inline(always)]
     pub fn whole_window(&self) -> u32 {
         floor_segments(self.controller.cwnd())
     }
@@ -107,8 +123,8 @@ impl Sender {
     fn ack_of(&self, batch: &Batch, now: Time) -> Ack {
         let bytes = u64::from(batch.segments) * u64::from(self.tcp.mss_bytes);
         let window = self.whole_window();
-        let delivered = self.rates.delivered + self.skipped.segments;
-        let unacknowledged = self.board.unacknowledged + self.skipped.segments;
+        let delivered = self.controller_count(self.rates.delivered);
+        let unacknowledged = self.controller_count(self.board.unacknowledged);
         Ack {
             now,
             newly_acked: batch.segments,

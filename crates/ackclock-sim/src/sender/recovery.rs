@@ -219,7 +219,7 @@ impl Sender {
             in_flight,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
-            delivered: self.rates.delivered + self.skipped.segments,
+            delivered: self.controller_count(self.rates.delivered),
             marked: false,
         }
     }

@@ -222,7 +222,7 @@ impl Leap {
             .iter()
             .map(|flow| (flow.in_flight(), flow.base_rtt_s));
         self.in_flight_p = flows.clone().map(|(in_flight, _)| in_flight).sum();
-        self.delay_s = bottleneck.queueing_delay_s(flows, 0.0);
+        self.delay_s = bottleneck.queueing_delay_s(&flows, 0.0);
     }
 
     /// Go on up to `until` by the plan's clock; returns whether the leap has ended.
@@ -352,6 +352,17 @@ impl LeapFlow {
 }
 
 impl Simulation {
+    /// Let the run leap past round trips in which no packet matters, where the plan allows it: the `hybrid` engine.
+    pub fn enable_leaps(&mut self) {
+        self.leaps = Leaps::of_plan(&self.plan);
+    }
+
+    /// Leaps so far, and the time that they have skipped.
+    pub fn leaps(&self) -> (u64, Time) {
+        let count = self.leaps.as_ref().map_or(0, |leaps| leaps.count);
+        (count, self.skipped)
+    }
+
     /// The plan's clock, which is ahead of the engine's by what leaps have skipped.
     pub(super) fn plan_time(&self) -> Time {
         self.now + self.skipped

@@ -59,7 +59,7 @@ impl Bottleneck {
     /// solution from below, since the sum is convex and falls with q.
     pub fn queueing_delay_s(
         &self,
-        flows: impl Iterator<Item = (f64, f64)> + Clone,
+        flows: &(impl Iterator<Item = (f64, f64)> + Clone),
         guess_s: f64,
     ) -> f64 {
         let mut delay_s = guess_s;
@@ -136,16 +136,16 @@ mod tests {
     #[test]
     fn the_queue_holds_what_the_windows_exceed_the_pipe_by() {
         let flows = [(70.0, 0.1), (80.0, 0.1)];
-        let delay_s = BOTTLENECK.queueing_delay_s(flows.into_iter(), 0.0);
+        let delay_s = BOTTLENECK.queueing_delay_s(&flows.into_iter(), 0.0);
         assert!((delay_s * BOTTLENECK.rate - 50.0).abs() < 1e-6);
         let flows = [(30.0, 0.1), (60.0, 0.1)];
-        assert!(BOTTLENECK.queueing_delay_s(flows.into_iter(), 0.0) <= 0.0);
+        assert!(BOTTLENECK.queueing_delay_s(&flows.into_iter(), 0.0) <= 0.0);
     }
 
     #[test]
     fn flows_of_unequal_round_trips_fill_the_link_together() {
         let flows = [(90.0, 0.05), (40.0, 0.2)];
-        let delay_s = BOTTLENECK.queueing_delay_s(flows.into_iter(), 0.0);
+        let delay_s = BOTTLENECK.queueing_delay_s(&flows.into_iter(), 0.0);
         let sum: f64 = flows
             .iter()
             .map(|(window, base_s)| window / (base_s + delay_s))
