@@ -5,9 +5,9 @@
     python benchmarks/hybrid.py --worlds 100 --draw 2    # others
 
 A world is drawn log-uniformly: 100 Mb/s to 2 Gb/s, 10 to 200 ms, a buffer of 0.05 to 2 BDP, 1 to 100 flows of Reno or
-CUBIC. A run lasts for some tens of loss epochs, as far as the budget of packets allows. Both engines run the same seeds;
-after their first loss they are different runs of the same process, so means over seeds are compared, and a difference
-within two standard errors of it is no difference that these runs show. CPU seconds are those of the process.
+CUBIC. A run lasts for some tens of loss epochs, as far as the budget of packets allows. Both engines run the same
+seeds; after their first loss they are different runs of the same process, so means over seeds are compared, and "in
+noise" is an error within two standard errors of the tolerance. CPU seconds are those of the process.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worlds", type=int, default=40)
-    parser.add_argument("--seeds", type=int, default=3, help="seeds of each world")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds of each world, at least 2")
     parser.add_argument("--draw", type=int, default=1, help="seed of the draw of worlds")
     parser.add_argument("--rate", type=float, nargs=2, default=(1e8, 2e9), help="lowest and highest rate, bit/s")
     parser.add_argument("--packets", type=float, default=2e7, help="packets of a run at most, unless it is 20 s")
@@ -149,7 +149,9 @@ def _difference(name: str, *tables: Sequence[dict[str, Any]]) -> dict[str, Any] 
     if scale == 0:
         return {"packet": packet, "hybrid": hybrid, "error": None, "agrees": hybrid == packet}
     error = (hybrid - packet) / scale
-    spread = math.sqrt(sum(variance(values) / len(values) for values in samples)) / scale if len(samples[0]) > 1 else 0.0
+    spread = (
+        math.sqrt(sum(variance(values) / len(values) for values in samples)) / scale if len(samples[0]) > 1 else 0.0
+    )
     tolerance = ABSOLUTE.get(name) or RELATIVE[name]
     agrees = "yes" if abs(error) <= tolerance else "in noise" if abs(error) <= tolerance + 2 * spread else "no"
     return {

@@ -246,18 +246,11 @@ class Simulation:
     """One run of the packet engine: the same plan and seed give the same bytes."""
 
     def __new__(
-        cls,
-        plan_json: str,
-        seed: int,
-        stacks: Mapping[str, Sequence[str]] = ...,
-        patience_s: float = 10.0,
-        *,
-        leaps: bool = False,
+        cls, plan_json: str, seed: int, stacks: Mapping[str, Sequence[str]] = ..., patience_s: float = 10.0
     ) -> Simulation:
         """Set a run of a plan (JSON of `Plan.engine_input()`) up, with a seed from 0 to 2⁶⁴ − 1.
 
         `stacks`: the commands that host users' stacks, by name; a call longer than `patience_s` has failed.
-        `leaps`: the run may leap past round trips in which no packet matters.
 
         Raises:
             ValueError: the engine cannot run the plan. (Every method raises `ConnectionError` for a stack that fails.)
@@ -271,11 +264,7 @@ class Simulation:
         """
 
     def advance_some(self, until_s: float) -> tuple[float, bool]:
-        """Advance like `advance`, but stop after some tenths of a second's work.
-
-        Returns:
-            The simulated time reached, in seconds, and True if `until_s` or the end of the plan is reached.
-        """
+        """Advance like `advance`, but for some tenths of a second's work; return the time, and True if that was all."""
 
     def control_variables(self, flow: int) -> tuple[str, dict[str, float]] | None:
         """Return the state of a flow's CCA, and its variables by the names of its specification.
@@ -284,14 +273,14 @@ class Simulation:
         and for a CCA that shows no variables.
         """
 
+    def enable_leaps(self) -> None:
+        """Let the run leap past round trips in which no packet matters, before it begins: the hybrid engine."""
+
     def leaps(self) -> tuple[int, float]:
         """Return the number of leaps so far, and the seconds that they have skipped."""
 
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Take the rows recorded since the last call: table name → column name → values.
-
-        Missing values are NaN in float columns and 2³² − 1 in `flow` and `link`.
-        """
+        """Take the rows recorded since the last call; missing values are NaN, and 2³² − 1 in `flow` and `link`."""
 
     def finish(self) -> dict[str, dict[str, _Column]]:
         """Take the `flows` and `links` tables, and the last rows of the others."""
@@ -337,9 +326,6 @@ class MeanField:
         Raises:
             RuntimeError: the model failed; the run cannot be used any more.
         """
-
-    def leaps(self) -> tuple[int, float]:
-        """Return the number of leaps so far, and the seconds that they have skipped."""
 
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows since the last call: `flow_samples`, `queue_samples`, `hits` and `episodes` by column."""

@@ -44,27 +44,22 @@ pub struct Simulation {
 #[pymethods]
 impl Simulation {
     /// Set a run up; raise `ValueError` if the plan cannot be run. `stacks` has the commands that host users' stacks, by
-    /// their names; one that does not return from a call within `patience_s` fails. `leaps`: the run may leap past round
-    /// trips in which no packet matters.
+    /// their names; one that does not return from a call within `patience_s` fails.
     #[new]
-    #[pyo3(signature = (plan_json, seed, stacks = BTreeMap::new(), patience_s = PATIENCE_S, *, leaps = false))]
+    #[pyo3(signature = (plan_json, seed, stacks = BTreeMap::new(), patience_s = PATIENCE_S))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
         seed: u64,
         stacks: BTreeMap<String, Vec<String>>,
         patience_s: f64,
-        leaps: bool,
     ) -> PyResult<Simulation> {
         let patience = Duration::try_from_secs_f64(patience_s)
             .map_err(|error| PyValueError::new_err(format!("patience_s: {error}")))?;
         let engine = py
             .detach(|| guarded(|| engine(plan_json, seed, stacks, patience)))
             .map_err(failure)?;
-        let mut engine = engine.map_err(PyValueError::new_err)?;
-        if leaps {
-            engine.enable_leaps();
-        }
+        let engine = engine.map_err(PyValueError::new_err)?;
         Ok(Simulation {
             engine: Arc::new(Mutex::new(Some(engine))),
         })
@@ -97,6 +92,11 @@ impl Simulation {
         found
             .map(|one| Ok((one.state, one.values.into_py_dict(py)?)))
             .transpose()
+    }
+
+    /// Let the run leap past round trips in which no packet matters, before it begins: the `hybrid` engine.
+    fn enable_leaps(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Engine::enable_leaps)
     }
 
     /// Return the number of leaps so far, and the seconds that they have skipped.

@@ -1,8 +1,8 @@
 """The hybrid engine: the packet engine that leaps past round trips in which no packet matters.
 
 Between losses a drop-tail bottleneck with window-based senders changes smoothly. There the simulator lets the windows,
-the queue and the counters go on by steps of a fraction of a round trip, and lets packets decide all else: who loses, the
-recovery, starts and ends of flows (`crates/ackclock-sim/src/simulation/leap.rs`).
+the queue and the counters go on by steps of a fraction of a round trip, and lets packets decide all else: who loses,
+the recovery, starts and ends of flows (`crates/ackclock-sim/src/simulation/leap.rs`).
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ class SimulatorEngine(Engine):
 
                 stack.enter_context(prototype.reported(names))
             captures = [stack.enter_context(_Capture(path)) for path in around.capture_files(plan, seed)]
-            simulation = set_up(plan, seed, leaps=self.leaps)
+            simulation = set_up(plan, seed)
+            if self.leaps:
+                simulation.enable_leaps()
             for share, taking in _advance(simulation, plan):
                 if taking:
                     _take(simulation, spool, plan, captures)
@@ -69,13 +71,12 @@ def _prototypes(plan: Plan) -> list[str]:
     return sorted(kinds.intersection(algorithms.in_python()))
 
 
-def set_up(plan: Plan, seed: int, *, leaps: bool = False) -> _core.Simulation:
+def set_up(plan: Plan, seed: int) -> _core.Simulation:
     """A run that has not begun. Raises `InputError` for a plan that cannot be run."""
     names = {source.user_stack for source in plan.datagrams if source.user_stack}
     try:
         with _stack_errors():
-            commands = {name: stacks.command(name) for name in sorted(names)}
-            return _core.Simulation(plan.engine_json, seed, commands, leaps=leaps)
+            return _core.Simulation(plan.engine_json, seed, {name: stacks.command(name) for name in sorted(names)})
     except ValueError as error:  # a plan that was not made of a scenario: there the parameters were tried
         raise InputError(str(error)) from None
 
