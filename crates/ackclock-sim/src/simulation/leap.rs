@@ -33,20 +33,26 @@ mod bottleneck;
 mod watch;
 
 use bottleneck::{base_rtt, Bottleneck};
-use watch::{Look, Pattern, Watch, LOOKS};
+use watch::{Look, Pattern, Watch};
 
 /// Index of the only link.
 const LINK: usize = 0;
+/// Looks in a round trip, and while the flows are not quiet.
+const LOOKS: f64 = 16.0;
+const IDLE_LOOKS: f64 = 4.0;
 /// Steps in a round trip: windows and queue change little within one.
 const STEPS: f64 = 4.0;
 /// A leap of fewer round trips is not worth its release.
 const MIN_ROUNDS: f64 = 3.0;
-/// Round trips whose growth of the windows is kept free in the queue.
-const MARGIN_ROUNDS: f64 = 4.0;
+/// Round trips whose growth of the windows is kept free in the queue: that of the release, and another.
+const RELEASE_ROUNDS: f64 = 2.0;
+/// Round trips whose growth is kept free for the queue's chance variation, up to so many packets.
+const MARGIN_ROUNDS: f64 = 2.0;
+const MAX_CHANCE_P: f64 = 64.0;
 /// Packets that are kept free at least.
 const MIN_MARGIN_P: f64 = 4.0;
 /// Share of the leap's growth that is kept free: the pattern of a round trip changes a little with it.
-const MARGIN_GROWTH: f64 = 0.02;
+const MARGIN_GROWTH: f64 = 0.005;
 /// Share of what the link could have sent more before the leap that is kept free: once it is filled, the pattern is
 /// another.
 const MARGIN_IDLE: f64 = 0.1;
@@ -155,10 +161,11 @@ impl Leaps {
         let backlog_p = f64::from(backlog_p);
         let queueing_s = self.bottleneck.drain_s(backlog_p + 1.0);
         let round_trip = Time::from_seconds(self.bottleneck.base_rtt_s + queueing_s);
-        self.next_look = run.now + round_trip.scaled(1.0 / f64::from(LOOKS));
         let has_dropped =
             std::mem::replace(&mut self.dropped, counters.dropped) != counters.dropped;
         let windows = run.quiet_windows().filter(|_| !has_dropped);
+        let looks = if windows.is_some() { LOOKS } else { IDLE_LOOKS };
+        self.next_look = run.now + round_trip.scaled(1.0 / looks);
         let Some(window_p) = windows else {
             return self.watch.clear();
         };
@@ -335,12 +342,12 @@ impl Leap {
     fn margin_p(&self, growth_p: f64) -> f64 {
         let measured = self.pattern.measured();
         let variation_p = MARGIN_VARIATION * (measured.peak_p - measured.mean_p);
-        let grown_p = self.in_flight_p - self.in_flight_before_p;
+        let chance_p = (MARGIN_ROUNDS * growth_p)
+            .min(MAX_CHANCE_P)
+            .max(variation_p);
+        let grown_p = (self.in_flight_p - self.in_flight_before_p).max(0.0);
         let reshaped_p = MARGIN_GROWTH * grown_p + MARGIN_IDLE * self.pattern.idle_p().min(grown_p);
-        (MARGIN_ROUNDS * growth_p)
-            .max(variation_p)
-            .max(MIN_MARGIN_P)
-            + reshaped_p.max(0.0)
+        RELEASE_ROUNDS * growth_p + chance_p.max(MIN_MARGIN_P) + reshaped_p
     }
 }
 

@@ -8,9 +8,6 @@ use std::collections::VecDeque;
 
 use ackclock_core::Time;
 
-/// Looks in a round trip.
-pub const LOOKS: u32 = 16;
-
 /// The bottleneck at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
