@@ -240,11 +240,7 @@ class Simulation:
         """
 
     def advance_some(self, until_s: float) -> tuple[float, bool]:
-        """Advance like `advance`, but stop after some tenths of a second's work.
-
-        Returns:
-            The simulated time reached, in seconds, and True if `until_s` or the end of the plan is reached.
-        """
+        """Advance like `advance`, but for some tenths of a second's work; return the time, and True if that was all."""
 
     def control_variables(self, flow: int) -> tuple[str, dict[str, float]] | None:
         """Return the state of a flow's CCA, and its variables by the names of its specification.
@@ -270,11 +266,14 @@ class Simulation:
             ValueError: a window or a rate that is not positive and finite.
         """
 
-    def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Take the rows recorded since the last call: table name → column name → values.
+    def enable_leaps(self) -> None:
+        """Let the run leap past round trips in which no packet matters, before it begins: the hybrid engine."""
 
-        Missing values are NaN in float columns and 2³² − 1 in `flow` and `link`.
-        """
+    def leaps(self) -> tuple[int, float]:
+        """Return the number of leaps so far, and the seconds that they have skipped."""
+
+    def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """Take the rows recorded since the last call; missing values are NaN, and 2³² − 1 in `flow` and `link`."""
 
     def finish(self) -> dict[str, dict[str, _Column]]:
         """Take the `flows` and `links` tables, and the last rows of the others."""

@@ -34,7 +34,7 @@ FLOORS = (
 )
 
 #: The modules that all engines share; engines import no other engine.
-OF_ALL_ENGINES = ("engine", "features", "red", "external")
+OF_ALL_ENGINES = ("engine", "features", "red", "simulator", "external")
 
 PACKAGE = {
     **house.read(HOME, "ackclock"),

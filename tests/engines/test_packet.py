@@ -10,8 +10,9 @@ from polars.testing import assert_frame_equal
 import ackclock as ac
 from ackclock import _core, algorithms
 from ackclock.dataset import Spool
-from ackclock.engines import packet
+from ackclock.engines import simulator
 from ackclock.engines.engine import RunOptions, manifest
+from ackclock.engines.packet import PacketEngine
 from ackclock.errors import UnsupportedError
 from ackclock.plan import CongestionPlan
 
@@ -98,9 +99,9 @@ def test_the_rows_of_a_hundred_thousand_transfers():
     plan = ac.loads(text).plan()
     simulation = _core.Simulation(json.dumps(plan.engine_input()), 1)
     simulation.advance(plan.duration_s)
-    spool = Spool(names=packet.table_names())
-    packet._take(simulation, spool, plan, ())
-    packet._finish(simulation, spool, plan, ())
+    spool = Spool(names=simulator.table_names())
+    simulator._take(simulation, spool, plan, ())
+    simulator._finish(simulation, spool, plan, ())
     flows = spool.dataset(manifest(plan, "packet", 1, "")).flows
     assert flows["flow"].to_list() == list(range(100_000))
     assert flows["congestion"].unique().to_list() == ["cubic"]
@@ -161,9 +162,9 @@ def test_captures_go_to_the_folder(tmp_path):
 
 
 def test_rows_that_exceed_the_memory_go_to_disk(monkeypatch):
-    monkeypatch.setattr(packet, "ROWS_PER_TAKING", 1)
+    monkeypatch.setattr(simulator, "ROWS_PER_TAKING", 1)
     plan = ac.loads(TEXT).plan()
-    engine = packet.PacketEngine()
+    engine = PacketEngine()
     small = engine.run(plan, 1, RunOptions(spool_bytes=10_000))
     assert len(small.parts["flow_samples"]) > 3
     monkeypatch.undo()

@@ -156,10 +156,10 @@ def test_a_cable_between_nodes_has_both_directions(tmp_path):
 
 
 def test_captures_do_not_depend_on_how_often_they_are_taken(tmp_path, monkeypatch):
-    from ackclock.engines import packet
+    from ackclock.engines import simulator
 
     captured(TEXT, tmp_path / "rarely")
-    monkeypatch.setattr(packet, "ROWS_PER_TAKING", 1)
+    monkeypatch.setattr(simulator, "ROWS_PER_TAKING", 1)
     captured(TEXT, tmp_path / "often")
     for path in (tmp_path / "rarely").iterdir():
         assert path.read_bytes() == (tmp_path / "often" / path.name).read_bytes()
@@ -224,11 +224,11 @@ def test_each_retransmission_is_an_event_at_its_time(run):
 
 def test_captures_have_all_until_the_end_however_often_rows_are_taken(tmp_path, monkeypatch):
     """Seven takings of 100 steps leave two steps: what is captured in them comes too."""
-    from ackclock.engines import packet
+    from ackclock.engines import simulator
 
     text = TEXT.replace('size = "500KB"\n', "")
-    monkeypatch.setattr(packet, "_takings", lambda plan: 7)
+    monkeypatch.setattr(simulator, "_takings", lambda plan: 7)
     _, seven = captured(text, tmp_path / "seven")
-    monkeypatch.setattr(packet, "_takings", lambda plan: 1)
+    monkeypatch.setattr(simulator, "_takings", lambda plan: 1)
     _, one = captured(text, tmp_path / "one")
     assert {name: len(found) for name, found in seven.items()} == {name: len(found) for name, found in one.items()}

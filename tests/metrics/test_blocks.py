@@ -21,7 +21,7 @@ import ackclock as ac
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.dataset.lazy_frame import Columns
-from ackclock.engines import packet
+from ackclock.engines import simulator
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.packet import PacketEngine
 from ackclock.metrics import rows
@@ -80,7 +80,7 @@ def test_blocks_of_several_parts_on_disk(simulated, monkeypatch, tmp_path):
 
 
 def test_blocks_of_parts_on_disk_and_in_memory(monkeypatch):
-    monkeypatch.setattr(packet, "ROWS_PER_TAKING", 1)
+    monkeypatch.setattr(simulator, "ROWS_PER_TAKING", 1)
     plan = ac.loads(SCENARIO).plan()
     spilt = PacketEngine().run(plan, 1, RunOptions(spool_bytes=60_000))
     assert {type(part.source) for part in spilt.parts["flow_samples"]} == {PosixPath, Columns}
@@ -155,7 +155,7 @@ import sys, json
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.dataset.lazy_frame import Columns
-from ackclock.engines import packet
+from ackclock.engines import simulator
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.packet import PacketEngine
 print(json.dumps(metrics.table(Dataset.read(sys.argv[1]))["runs"]))

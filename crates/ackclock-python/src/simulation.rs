@@ -127,6 +127,19 @@ impl Simulation {
         self.with(py, |engine| engine.set_window(flow, cwnd, rate))
     }
 
+    /// Let the run leap past round trips in which no packet matters, before it begins: the `hybrid` engine.
+    fn enable_leaps(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Engine::enable_leaps)
+    }
+
+    /// Return the number of leaps so far, and the seconds that they have skipped.
+    fn leaps(&self, py: Python<'_>) -> PyResult<(u64, f64)> {
+        self.with(py, |engine| {
+            let (count, skipped) = engine.leaps();
+            (count, skipped.seconds())
+        })
+    }
+
     /// Take the rows recorded since the last call, and those of many transfers that are over.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (rows, ended) = self.with(py, |engine| (engine.drain(), engine.take_ended()))?;

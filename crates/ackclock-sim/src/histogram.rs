@@ -55,10 +55,16 @@ impl Histogram {
 
     /// Add one value.
     pub fn record(&mut self, value: Time) {
+        self.record_many(value, 1);
+    }
+
+    /// Add one value `count` times.
+    #[inline(always)]
+    pub fn record_many(&mut self, value: Time, count: u64) {
         let (octave, bin) = place(value.picoseconds());
-        self.octaves[octave].get_or_insert_with(empty_octave)[bin] += 1;
-        self.count += 1;
-        self.sum += u128::from(value.picoseconds());
+        self.octaves[octave].get_or_insert_with(empty_octave)[bin] += count;
+        self.count += count;
+        self.sum += u128::from(value.picoseconds()) * u128::from(count);
         self.max = self.max.max(value);
     }
 
@@ -184,6 +190,21 @@ mod tests {
         let bins: Vec<_> = histogram.bins().collect();
         assert_eq!(bins, [(Time::ZERO, 2), (Time::from_picoseconds(1), 1)]);
         assert_eq!(histogram.quantile(0.5), Some(Time::ZERO));
+    }
+
+    #[test]
+    fn many_equal_values_are_recorded_at_once() {
+        let (value, mut many) = (Time::from_microseconds(3), Histogram::new());
+        many.record_many(value, 2);
+        let one_by_one = of(&[3_000_000, 3_000_000]);
+        assert_eq!(
+            many.bins().collect::<Vec<_>>(),
+            one_by_one.bins().collect::<Vec<_>>()
+        );
+        assert_eq!(
+            (many.count(), many.mean(), many.max()),
+            (2, Some(value), Some(value))
+        );
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::packet::{Flags, Packet};
 use crate::queue::{self, Drops, FlowHeaders, Queue};
 use crate::PlanError;
 
-pub use counters::Counters;
 use counters::{BypassCounters, Sojourns};
+pub use counters::{Counters, Skipped};
 use loss::RandomLoss;
 pub use propagation::Propagation;
 use rates::Rates;
@@ -378,6 +378,11 @@ impl Link {
     /// Packets and bytes in the queue.
     pub fn backlog(&self) -> (u32, u64) {
         (self.queued_packets, self.queued_bytes)
+    }
+
+    /// Take the most packets that have been in the queue at a time since the last call.
+    pub fn take_peak(&mut self) -> u32 {
+        self.queue.take_peak()
     }
 
     /// Packets in the queue and in the transmitter.

@@ -44,6 +44,8 @@ use impairment::Impairment;
 /// Links, delays and the packets in them.
 pub struct Network {
     now: Time,
+    /// Time that leaps have skipped.
+    skipped: Time,
     links: Vec<Link>,
     /// Polls of links, then arrivals by link, then the next change of a link, then impairments by link.
     link_events: TimingWheel,
@@ -138,6 +140,7 @@ impl Network {
         let paths = paths.collect();
         let mut network = Network {
             now: Time::ZERO,
+            skipped: Time::ZERO,
             link_events: links::timing_wheel(plan),
             changes: Changes::new(plan, headers, &seeds)?,
             has_impairments: !impairments.is_empty(),
@@ -205,6 +208,16 @@ impl Network {
     #[inline]
     pub fn set_time(&mut self, now: Time) {
         self.now = now;
+    }
+
+    /// Let leaps have skipped this time so far.
+    pub fn set_skipped(&mut self, skipped: Time) {
+        self.skipped = skipped;
+    }
+
+    /// Time of an event for the tables, by the plan's clock.
+    fn plan_time_s(&self) -> f64 {
+        (self.now + self.skipped).seconds()
     }
 
     /// Handle the end of a transmission. If the packet's receiver is next, returns it with its local time of arrival.
@@ -353,10 +366,9 @@ impl Network {
         if let Some(Some(_)) = self.routes.get(slot) {
             self.losses[slot].count(packet.kind);
         }
-        let value = packet.number() as f64;
-        self.tables
-            .events
-            .push(self.now.seconds(), packet.flow, link, kind, value);
+        let (time_s, value) = (self.plan_time_s(), packet.number() as f64);
+        let events = &mut self.tables.events;
+        events.push(time_s, packet.flow, link, kind, value);
     }
 
     /// Send a receiver's reply at the receiver's local time.
@@ -474,8 +486,8 @@ impl Outlet for NetworkOutlet<'_> {
     }
 
     fn report(&mut self, flow: u32, kind: EventKind, value: f64) {
-        let now = self.network.now;
+        let time_s = self.network.plan_time_s();
         let events = &mut self.network.tables.events;
-        events.push(now.seconds(), flow, NONE, kind, value);
+        events.push(time_s, flow, NONE, kind, value);
     }
 }

@@ -127,6 +127,11 @@ pub trait Discipline: Send {
         let _ = now;
         Time::NEVER
     }
+    /// Take the largest number of packets that have been queued at a time since the last call, or what is queued now
+    /// where that is not counted.
+    fn take_peak(&mut self) -> u32 {
+        self.backlog().packets
+    }
     /// True if packets leave in the order of their arrival, each as soon as it may, and it makes no difference to later
     /// packets that one has never been here. A link then computes departures lazily, and a packet that finds it idle
     /// bypasses the queue.
@@ -199,6 +204,14 @@ impl Queue {
         match self {
             Queue::Pfifo(queue) => queue,
             Queue::Other(queue) => queue.as_ref(),
+        }
+    }
+
+    /// See [`Discipline::take_peak`].
+    pub fn take_peak(&mut self) -> u32 {
+        match self {
+            Queue::Pfifo(queue) => queue.take_peak(),
+            Queue::Other(queue) => queue.take_peak(),
         }
     }
 

@@ -35,6 +35,7 @@ mod client;
 mod compression;
 mod echo;
 mod handshake;
+mod leap;
 mod misbehaviour;
 mod quick;
 pub(crate) mod ranges;
@@ -136,6 +137,8 @@ pub struct Receiver {
     pub duplicates: u64,
     /// The client's side, if this end opens the connection.
     client: Option<Box<Client>>,
+    /// Segments that leaps have skipped; `next` lacks them.
+    skipped_segments: u64,
     /// Its misbehaviour, if it has any.
     misbehaviour: Option<Box<misbehaviour::State>>,
 }
@@ -177,6 +180,7 @@ impl Receiver {
             received_packets: 0,
             sent_packets: 0,
             duplicates: 0,
+            skipped_segments: 0,
             client: plan
                 .request_bytes
                 .map(|bytes| Box::new(Client::new(bytes, &plan.tcp))),
@@ -210,7 +214,7 @@ impl Receiver {
     pub fn delivered_bytes(&self) -> u64 {
         let concealed = self.concealed_segments() * self.workload.mss_bytes();
         let before = self.workload.payload_before(self.next);
-        before.saturating_sub(concealed)
+        before.saturating_sub(concealed) + self.skipped_segments * self.workload.mss_bytes()
     }
 
     /// Process a packet from the sender.

@@ -125,6 +125,23 @@ impl RttEstimator {
         };
     }
 
+    /// Take `rtt` as what all samples of a long time have been.
+    pub fn settle(&mut self, rtt: Time) {
+        let picoseconds = rtt.picoseconds().max(1);
+        self.srtt_8 = 8 * picoseconds;
+        if self.exact_srtt_8 != 0 {
+            self.exact_srtt_8 = 8 * picoseconds;
+        }
+        self.deviation_4 = 0;
+        self.variance_term = if self.limits.floor_on_variance {
+            self.limits.min.picoseconds()
+        } else {
+            0
+        };
+        self.flight.largest = self.variance_term;
+        self.rto = self.backed_off_rto();
+    }
+
     /// True if there was a sample.
     #[inline]
     pub fn has_sample(&self) -> bool {

@@ -37,6 +37,7 @@ mod buffer;
 mod ecn;
 mod frto;
 mod handshake;
+mod leap;
 mod output;
 mod pacing;
 mod persist;
@@ -66,6 +67,8 @@ use buffer::SendBuffer;
 use ecn::EcnState;
 use frto::Frto;
 use handshake::Handshake;
+use leap::Withheld;
+pub use leap::{Batch, Skipped};
 use output::CwndUsage;
 use pacing::Pacing;
 use prr::Prr;
@@ -163,6 +166,10 @@ pub struct Sender {
     reordering: Reordering,
     /// Outstanding tail loss probe.
     tlp: Option<TlpProbe>,
+    /// What leaps have skipped.
+    pub skipped: Skipped,
+    /// What a leap has left of the window to be released.
+    withheld: Withheld,
     /// Time of the first SYN, by either end; [`Time::NEVER`] before.
     pub started: Time,
     /// Time at which the connection was established.
@@ -223,6 +230,8 @@ impl Sender {
             frto: Frto::default(),
             reordering: Reordering::default(),
             tlp: None,
+            skipped: Skipped::default(),
+            withheld: Withheld::default(),
             started: Time::NEVER,
             established: None,
             finished: None,
@@ -329,7 +338,7 @@ impl Sender {
 
     /// State of CUBIC or a variant in congestion avoidance; `None` for other algorithms.
     pub fn cubic(&self, now: Time) -> Option<CubicState> {
-        self.controller.cubic_state(now)
+        self.controller.cubic_state(self.controller_time(now))
     }
 
     /// Number of the flow.
@@ -352,14 +361,15 @@ impl Sender {
         self.rtt.has_sample().then(|| self.rtt.srtt())
     }
 
-    /// Segments in flight.
+    /// Segments in flight, with those that a leap has left to be sent.
     pub fn in_flight(&self) -> u32 {
-        self.board.in_flight()
+        self.board.in_flight() + self.withheld.segments
     }
 
     /// Payload bytes acknowledged cumulatively.
     pub fn acknowledged_bytes(&self) -> u64 {
-        self.workload.payload_before(self.board.unacknowledged)
+        let skipped_bytes = self.skipped.segments * self.workload.mss_bytes();
+        self.workload.payload_before(self.board.unacknowledged) + skipped_bytes
     }
 
     /// True if the connection is closed on this side; it still acknowledges the receiver's FIN.

@@ -29,6 +29,7 @@ mod connection;
 mod delays;
 mod external;
 mod headers;
+mod leap;
 mod lifecycle;
 mod rows;
 mod sampling;
@@ -37,6 +38,7 @@ mod streams;
 mod transfers;
 
 use delays::Delays;
+use leap::Leaps;
 use lifecycle::Stage;
 use rows::Row;
 pub use stream::Stacks;
@@ -62,6 +64,8 @@ fn receiver_timer(slot: usize) -> usize {
 /// A run in progress.
 pub struct Simulation {
     now: Time,
+    /// Time that leaps have skipped.
+    skipped: Time,
     plan: Plan,
     seed: u64,
     /// Prototypes of the controllers, by flow of the plan.
@@ -84,6 +88,10 @@ pub struct Simulation {
     warmed_up: bool,
     /// One-way delays of packets, if they are recorded.
     delays: Option<Box<Delays>>,
+    /// The leaps of the `hybrid` engine.
+    leaps: Option<Box<Leaps>>,
+    /// Packets and bytes of the bottleneck's queue in a leap.
+    computed_backlog: Option<(u32, u64)>,
 }
 
 impl Simulation {
@@ -122,6 +130,7 @@ impl Simulation {
         }
         let mut simulation = Simulation {
             now: Time::ZERO,
+            skipped: Time::ZERO,
             seed,
             network,
             timers: TournamentTree::new(1),
@@ -129,6 +138,8 @@ impl Simulation {
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
             delays: Delays::of_plan(plan),
+            leaps: None,
+            computed_backlog: None,
             plan: plan.clone(),
             stacks,
             prototypes,
@@ -146,13 +157,22 @@ impl Simulation {
     /// reached.
     pub fn advance(&mut self, until: Time) -> Time {
         while !self.advance_within(until, u32::MAX) {}
-        self.now
+        self.now()
     }
 
     /// Handle events up to `until`, but at most `max_events`, so that rows can be drained. Returns
     /// whether all events up to `until` have been handled.
     pub fn advance_within(&mut self, until: Time, max_events: u32) -> bool {
-        let until = until.min(self.plan.duration).max(self.now);
+        let until = until.min(self.plan.duration).max(self.now());
+        if self.leaps.is_some() {
+            self.advance_with_leaps(until, max_events)
+        } else {
+            self.handle_events(until, max_events)
+        }
+    }
+
+    /// Handle at most `max_events` events up to `until` by the engine's clock.
+    fn handle_events(&mut self, until: Time, max_events: u32) -> bool {
         if self.network.has_propagation() {
             self.steps::<true>(until, max_events)
         } else {
@@ -174,9 +194,13 @@ impl Simulation {
         false
     }
 
-    /// The present time.
+    /// The present time; during a leap the time up to which the run has been asked for.
     pub fn now(&self) -> Time {
-        self.now
+        let reached = self
+            .leaps
+            .as_ref()
+            .map_or(Time::ZERO, |leaps| leaps.reached());
+        self.plan_time().max(reached)
     }
 
     /// Handle the next event unless it is later than `until`.

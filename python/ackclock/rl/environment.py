@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
-from ackclock.engines import AGENT, packet
+from ackclock.engines import AGENT, packet, simulator
 from ackclock.engines.engine import manifest
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.input import arguments, units
@@ -150,8 +150,8 @@ class CongestionEnv(gymnasium.Env[Observation, Action]):
         self._episode = episode = _Episode(
             plan,
             run_seed,
-            packet.set_up(plan, run_seed),
-            Spool(names=packet.table_names()),
+            simulator.set_up(plan, run_seed),
+            Spool(names=simulator.table_names()),
             [float(_initial_window(plan, flow)) for flow in self._flows],
             [None] * flows,
             np.zeros(flows),
@@ -186,7 +186,7 @@ class CongestionEnv(gymnasium.Env[Observation, Action]):
         """
         episode = self._running(even_if_over=True)
         self._episode = None
-        packet.append_rows(episode.spool, episode.simulation.finish(), episode.plan)
+        simulator.append_rows(episode.spool, episode.simulation.finish(), episode.plan)
         plan = replace(episode.plan, duration_s=episode.now_s)
         about = {"group": self._group, "control": self._control, "steps": episode.steps}
         return episode.spool.dataset({**manifest(plan, "packet", episode.seed, ""), "agent": about})
@@ -253,9 +253,9 @@ class CongestionEnv(gymnasium.Env[Observation, Action]):
         episode.now_s = simulation.advance(until_s)
         episode.senders = [simulation.sender_measurements(flow) for flow in self._flows]
         episode.has_begun |= [measurements.is_established(sender) for sender in episode.senders]
-        if episode.now_s - episode.drained_s >= plan.duration_s / packet.takings(plan):
+        if episode.now_s - episode.drained_s >= plan.duration_s / simulator.takings(plan):
             episode.drained_s = episode.now_s
-            packet.append_rows(episode.spool, simulation.drain(), plan)
+            simulator.append_rows(episode.spool, simulation.drain(), plan)
 
     def _running(self, *, even_if_over: bool = False) -> _Episode:
         if self._episode is None or (self._episode.is_over and not even_if_over):

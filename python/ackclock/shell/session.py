@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool, folders
-from ackclock.engines import packet
+from ackclock.engines import simulator
 from ackclock.engines.engine import manifest
 from ackclock.errors import InputError
 from ackclock.input import arguments
@@ -114,7 +114,7 @@ class Network:
         self._plan, self._names, self._peer, self._mtu = plan, tuple(ends), peer, mtu
         self._captures, self._command_line = captures, command_line
         self._ends: dict[str, End] = {}
-        self._spool = Spool(names=packet.table_names())
+        self._spool = Spool(names=simulator.table_names())
         self._open = ExitStack()
         self._is_over = threading.Event()
         self._data: Dataset | None = None
@@ -135,7 +135,7 @@ class Network:
 
     def _begin(self) -> None:
         """Make the ends, start the simulation, and wait for the peer."""
-        self._simulation = packet.set_up(self._plan, self._plan.seeds[0])
+        self._simulation = simulator.set_up(self._plan, self._plan.seeds[0])
         place = self._open.enter_context(folders.temporary_folder())
         place.chmod(0o755)
         self._open.callback(self._reap)
@@ -291,7 +291,7 @@ class Network:
     ) -> None:
         """Append rows; of flows for programs, those that had packets."""
         for table, columns in tables.items():
-            rows = packet.dataset_columns(table, columns, self._plan)
+            rows = simulator.dataset_columns(table, columns, self._plan)
             is_flows = table == "flows" and connections is not None
             self._spool.append(table, plans.used_flows(rows, self._plan, connections or ()) if is_flows else rows)
 

@@ -34,6 +34,21 @@ pub struct Counters {
     pub sojourn_time: f64,
 }
 
+/// What a step of a leap skips at a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Skipped {
+    /// Its duration.
+    pub span: Time,
+    /// Packets that arrive and leave, each of the same size with the frame.
+    pub packets: u64,
+    /// Bytes of each.
+    pub wire_bytes: u32,
+    /// Mean backlog in packets.
+    pub backlog_p: f64,
+    /// The sojourn time that goes with it.
+    pub sojourn: Time,
+}
+
 /// Counts of packets that found the link idle and bypassed its queue.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -140,6 +155,29 @@ impl Link {
         self.sojourns.bypassed = 0;
     }
 
+    /// Count what a leap skips.
+    pub fn skip(&mut self, skipped: &Skipped) {
+        let (packets, bytes) = (
+            skipped.packets,
+            skipped.packets * u64::from(skipped.wire_bytes),
+        );
+        let counters = &mut self.counters;
+        counters.arrived += packets;
+        counters.dequeued += packets;
+        counters.departed += packets;
+        counters.departed_bytes += bytes;
+        counters.sojourn_time += packets as f64 * skipped.sojourn.as_f64();
+        let packet_time = (skipped.backlog_p * skipped.span.as_f64()) as i128;
+        counters.packet_time += packet_time;
+        counters.byte_time += packet_time * i128::from(skipped.wire_bytes);
+        counters.empty += skipped.span.scaled((1.0 - skipped.backlog_p).max(0.0));
+        let duration = self.rate.transmission_time(bytes);
+        self.counters.busy += duration.min(skipped.span);
+        self.sojourns
+            .histogram
+            .record_many(skipped.sojourn, packets);
+    }
+
     /// Counts up to `now`.
     pub fn counters(&self, now: Time) -> Counters {
         let mut counters = self.total_counters();
@@ -172,5 +210,36 @@ impl Link {
         self.sojourns.bypassed = self.bypassed.packets;
         self.sojourns.count = 0;
         self.sojourns.histogram.clear();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // whole picoseconds
+mod tests {
+    use super::super::tests::fifo;
+    use super::*;
+
+    #[test]
+    fn what_is_skipped_is_counted_as_if_it_had_passed() {
+        let mut link = fifo();
+        link.skip(&Skipped {
+            span: Time::from_milliseconds(10),
+            packets: 100,
+            wire_bytes: 1000,
+            backlog_p: 5.0,
+            sojourn: Time::from_microseconds(500),
+        });
+        let counters = link.counters(Time::ZERO);
+        assert_eq!(
+            [counters.arrived, counters.dequeued, counters.departed],
+            [100; 3]
+        );
+        assert_eq!(counters.departed_bytes, 100_000);
+        assert_eq!(counters.busy, Time::from_milliseconds(10));
+        assert_eq!(counters.empty, Time::ZERO);
+        assert_eq!(counters.packet_time, 50_000_000_000);
+        assert_eq!(counters.byte_time, 50_000_000_000_000);
+        assert_eq!(counters.sojourn_time, 50e9);
+        assert_eq!(link.sojourns().count(), 100);
     }
 }

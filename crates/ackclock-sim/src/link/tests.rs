@@ -6,8 +6,8 @@ use ackclock_plan::QueuePlan;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// A link of 80 Mb/s (1000 bytes are 100 µs) behind token buckets of 4 Mb/s (2 ms), two packets deep.
-fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
+/// A link of 80 Mb/s (1000 bytes are 100 µs) behind this queue.
+fn link_behind(queue: QueuePlan) -> Link {
     let plan = LinkPlan {
         name: "link".to_owned(),
         ends: None,
@@ -16,19 +16,32 @@ fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
         weight: 1.0,
         burst_bytes: None,
         frame_overhead_bytes: 14,
-        queue: QueuePlan {
-            discipline: "tbf".to_owned(),
-            parameters: json!({
-                "rate_bps": 4e6, "burst_bytes": 2000, "limit_bytes": limit_bytes, "latency_s": null,
-                "per_flow": per_flow,
-            }),
-        },
+        queue,
         loss: None,
         medium: None,
         trace: None,
         bottleneck: true,
     };
     Link::new(&plan, FlowHeaders::NONE, 1).expect("a sound plan")
+}
+
+/// One behind a drop-tail queue.
+pub fn fifo() -> Link {
+    link_behind(QueuePlan {
+        discipline: "pfifo".to_owned(),
+        parameters: json!({ "limit_packets": 100 }),
+    })
+}
+
+/// One behind token buckets of 4 Mb/s (2 ms), two packets deep.
+fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
+    link_behind(QueuePlan {
+        discipline: "tbf".to_owned(),
+        parameters: json!({
+            "rate_bps": 4e6, "burst_bytes": 2000, "limit_bytes": limit_bytes, "latency_s": null,
+            "per_flow": per_flow,
+        }),
+    })
 }
 
 /// 1000 bytes with the frame.

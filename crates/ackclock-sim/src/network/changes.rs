@@ -106,9 +106,9 @@ impl Network {
         } else {
             0.0
         };
+        let time_s = self.plan_time_s();
         let events = &mut self.tables.events;
-        let now_s = self.now.seconds();
-        events.push(now_s, NONE, index as u32, EventKind::LinkChange, value);
+        events.push(time_s, NONE, index as u32, EventKind::LinkChange, value);
     }
 
     /// Fail a link: the packets that it holds are lost, those in propagation arrive.

@@ -230,7 +230,7 @@ impl Network {
     }
 
     fn report_impairment(&mut self, link: usize, packet: Packet, kind: EventKind) {
-        let (time_s, value) = (self.now.seconds(), packet.number() as f64);
+        let (time_s, value) = (self.plan_time_s(), packet.number() as f64);
         let events = &mut self.tables.events;
         events.push(time_s, packet.flow, link as u32, kind, value);
     }

@@ -102,14 +102,9 @@ impl Network {
         }
         for packet in drop_log.marked.drain(..) {
             let (flow, value) = (packet.flow, packet.number() as f64);
+            let time_s = self.plan_time_s();
             let events = &mut self.tables.events;
-            events.push(
-                self.now.seconds(),
-                flow,
-                link as u32,
-                EventKind::Mark,
-                value,
-            );
+            events.push(time_s, flow, link as u32, EventKind::Mark, value);
         }
         self.spare_drop_log = drop_log;
     }

@@ -26,6 +26,8 @@ struct Parameters {
 #[derive(Debug)]
 struct Bfifo {
     limit_bytes: u64,
+    /// Most packets queued since the peak was last taken.
+    peak_packets: u32,
     packets: Fifo,
 }
 
@@ -35,6 +37,7 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
     require(limit_bytes > 0, "limit_bytes must be at least 1")?;
     Ok(Queue::other(Bfifo {
         limit_bytes,
+        peak_packets: 0,
         packets: Fifo::default(),
     }))
 }
@@ -43,6 +46,7 @@ impl Discipline for Bfifo {
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
         if self.packets.bytes() + u64::from(packet.wire_bytes) <= self.limit_bytes {
             self.packets.push(packet);
+            self.peak_packets = self.peak_packets.max(self.packets.backlog().packets);
         } else {
             drops.push(packet);
         }
@@ -54,6 +58,10 @@ impl Discipline for Bfifo {
 
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
+    }
+
+    fn take_peak(&mut self) -> u32 {
+        std::mem::replace(&mut self.peak_packets, self.packets.backlog().packets)
     }
 
     fn is_fifo(&self) -> bool {

@@ -24,6 +24,8 @@ struct Parameters {
 #[derive(Debug)]
 pub struct Pfifo {
     limit_packets: usize,
+    /// Most packets queued since the peak was last taken: below it a packet needs no other comparison.
+    peak_packets: usize,
     packets: Fifo,
 }
 
@@ -33,6 +35,7 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
     require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::Pfifo(Pfifo {
         limit_packets: limit_packets as usize,
+        peak_packets: 0,
         packets: Fifo::default(),
     }))
 }
@@ -40,7 +43,7 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
 impl Discipline for Pfifo {
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        if self.packets.len() < self.limit_packets {
+        if self.packets.len() < self.peak_packets || self.raise_peak() {
             self.packets.push(packet);
         } else {
             drops.push(packet);
@@ -56,8 +59,22 @@ impl Discipline for Pfifo {
         self.packets.backlog()
     }
 
+    fn take_peak(&mut self) -> u32 {
+        std::mem::replace(&mut self.peak_packets, self.packets.len()) as u32
+    }
+
     fn is_fifo(&self) -> bool {
         true
+    }
+}
+
+impl Pfifo {
+    /// Raise the peak for a packet more; returns false if the limit is reached.
+    #[cold]
+    fn raise_peak(&mut self) -> bool {
+        let fits = self.packets.len() < self.limit_packets;
+        self.peak_packets += usize::from(fits);
+        fits
     }
 }
 
@@ -102,6 +119,22 @@ mod tests {
         assert_eq!(left, [0, 1, 2, 3, 4]);
         assert_eq!(queue.backlog(), Backlog::default());
         assert!(drops.is_empty());
+    }
+
+    #[test]
+    fn the_peak_is_that_since_it_was_last_taken() {
+        let mut queue = pfifo(5);
+        let mut drops = Drops::default();
+        for sequence in 0..3 {
+            queue.enqueue(packet(sequence, 1514), Time::ZERO, &mut drops);
+        }
+        queue.dequeue(Time::ZERO, &mut drops);
+        assert_eq!([queue.take_peak(), queue.take_peak()], [3, 2]);
+        for sequence in 3..9 {
+            queue.enqueue(packet(sequence, 1514), Time::ZERO, &mut drops);
+        }
+        assert_eq!(queue.take_peak(), 5);
+        assert_eq!(drops.drain().count(), 3);
     }
 
     #[test]

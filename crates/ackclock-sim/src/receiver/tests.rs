@@ -41,6 +41,11 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
     }
 }
 
+/// A receiver of segments of 1000 bytes.
+pub fn receiver(delayed_ack: DelayedAck) -> Receiver {
+    Receiver::new(&plan(true, delayed_ack))
+}
+
 fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
     TcpPlan {
         mss_bytes: 1000,

@@ -276,3 +276,20 @@ fn a_timed_segment_gives_one_sample_unless_something_is_retransmitted() {
     timed.cancel();
     assert_eq!(timed.take(10, ms(90)), None);
 }
+
+#[test]
+fn a_settled_estimator_has_seen_nothing_else() {
+    let mut settled = linux();
+    let mut sampled = linux();
+    for estimator in [&mut settled, &mut sampled] {
+        estimator.sample(ms(100), ms(100), 10, 0);
+    }
+    settled.settle(ms(150));
+    for flight in 1..400 {
+        sampled.sample(ms(100), ms(150), 10 * (flight + 1), 10 * flight);
+    }
+    assert_eq!(settled.srtt(), ms(150));
+    assert_eq!(settled.rto(), ms(350));
+    assert!(settled.rto() <= sampled.rto() && sampled.rto() < ms(351));
+    assert_eq!(settled.min_rtt(), ms(100));
+}

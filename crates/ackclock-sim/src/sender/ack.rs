@@ -4,7 +4,7 @@ use ackclock_core::{Rate, Time};
 
 use super::scoreboard::{Delivery, DetectedLosses, RackUpdate};
 use super::undo::Evidence;
-use super::{floor_segments, CaState, Outlet, Sender};
+use super::{CaState, Outlet, Sender};
 use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
 use crate::packet::Packet;
 use ackclock_congestion::Ack;
@@ -94,8 +94,9 @@ impl Sender {
         }
         self.retransmit_hole(&found, now, out);
         let (growth, acks_new_data) = self.growth(packet, delivery.segments, advanced);
+
         self.controller.on_ack(&Ack {
-            now,
+            now: self.controller_time(now),
             newly_acked: growth,
             newly_acked_bytes: u64::from(growth) * u64::from(self.tcp.mss_bytes),
             may_raise_cwnd: acks_new_data || (self.reordering.is_far() && delivery.segments > 0),
@@ -108,8 +109,8 @@ impl Sender {
             prior_in_flight,
             in_flight: self.board.in_flight(),
             delivery_rate: rate,
-            delivered: self.rates.delivered,
-            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
+            delivered: self.controller_count(self.rates.delivered),
+            prior_delivered: self.controller_count(prior_delivered.unwrap_or(self.rates.delivered)),
             application_limited: delivery
                 .latest
                 .is_some_and(|latest| latest.application_limited),
@@ -117,15 +118,15 @@ impl Sender {
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
             marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
-            next: self.board.next,
-            unacknowledged: ack,
+            next: self.controller_count(self.board.next),
+            unacknowledged: self.controller_count(ack),
             recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
             in_loss: self.ca_state == CaState::Loss,
             paced: self.pacing.is_on,
             next_departure: self.pacing.next,
         });
         if self.prr.is_none() {
-            self.window = floor_segments(self.controller.cwnd());
+            self.follow_controller(delivery.segments);
         }
         self.transmit(now, out);
         if self.frto.prefers_new_data && !self.confirm_new_data() {
@@ -268,13 +269,17 @@ impl Sender {
             .newest_sacked
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
-        self.rtt.observe_minimum(now, rtt);
+        self.rtt.observe_minimum(self.controller_time(now), rtt);
         if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
             self.rtt.smooth_exact(sample);
         }
         if let Some(timed) = timed {
-            self.rtt
-                .sample(now, timed, self.board.next, self.board.unacknowledged);
+            self.rtt.sample(
+                self.controller_time(now),
+                timed,
+                self.board.next,
+                self.board.unacknowledged,
+            );
         }
         Some(rtt)
     }

@@ -110,6 +110,7 @@ impl Sender {
     #[inline]
     pub(super) fn end_reaction(&mut self, now: Time) {
         if self.ca_state == CaState::Cwr && self.board.unacknowledged > self.ecn.end {
+            let now = self.controller_time(now);
             self.controller.on_recovered(now, self.ack_rtt);
             self.ca_state = CaState::Open;
             self.prr = None;

@@ -160,8 +160,8 @@ impl Sender {
             return;
         }
         self.controller.on_restart(&Restart {
-            now,
-            idle_since,
+            now: self.controller_time(now),
+            idle_since: self.controller_time(idle_since),
             rto: self.rtt.rto(),
             initial_window: self.tcp.initial_window,
         });

@@ -215,11 +215,11 @@ impl Sender {
 
     pub(super) fn loss_at(&self, in_flight: u32, now: Time) -> Loss {
         Loss {
-            now,
+            now: self.controller_time(now),
             in_flight,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
-            delivered: self.rates.delivered,
+            delivered: self.controller_count(self.rates.delivered),
             marked: false,
         }
     }
@@ -236,6 +236,7 @@ impl Sender {
 
     pub(super) fn leave_recovery(&mut self, now: Time) {
         if self.ca_state == CaState::Recovery {
+            let now = self.controller_time(now);
             self.controller.on_recovered(now, self.ack_rtt);
         }
         self.ca_state = CaState::Open;

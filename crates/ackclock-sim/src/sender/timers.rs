@@ -217,6 +217,7 @@ impl Sender {
         if repeated {
             self.controller.on_repeated_timeout();
         } else {
+            let now = self.controller_time(now);
             self.controller.on_timeout(now, in_flight);
             self.episode = RecoveryEpisode {
                 recover: self.board.next,

@@ -89,6 +89,7 @@ impl Sender {
         let was_lost = tlp.retransmitted && past_probe && !packet.flags.has_dsack();
         if was_lost && matches!(self.ca_state, CaState::Open | CaState::Disorder) {
             self.reduce(self.board.in_flight() + 1, now);
+            let now = self.controller_time(now);
             self.controller.on_recovered(now, self.ack_rtt);
         }
     }

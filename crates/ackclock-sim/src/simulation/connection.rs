@@ -17,6 +17,8 @@ pub struct Connection {
     /// Time by which the receiver's clock runs ahead of the simulation's.
     pub lead: Time,
     pub at_warmup: Snapshot,
+    /// Time that leaps had skipped when it began.
+    pub skipped_before: Time,
     /// Task of a generated transfer.
     pub task: Option<Box<Task>>,
     /// True if other transfers wait for this one's completion.

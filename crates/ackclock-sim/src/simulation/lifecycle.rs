@@ -86,7 +86,7 @@ impl Simulation {
     /// Schedule the next transfer of a traffic with start times.
     fn await_next_of(&mut self, traffic: usize) {
         if let Some((transfer, start, task)) = self.transfers.next(traffic) {
-            self.await_transfer(transfer, start, task);
+            self.await_transfer(transfer, start.since(self.skipped), task);
         }
     }
 
@@ -152,9 +152,11 @@ impl Simulation {
             receiver,
             lead,
             at_warmup: Snapshot::default(),
+            skipped_before: self.skipped,
             is_awaited: awaited.is_some(),
             task,
         });
+        flow.sender.bring_forward(self.skipped);
         if flow.receiver.client().is_some() {
             flow.sender.listen(self.now);
             if let Some(syn) = flow.receiver.open(self.now) {

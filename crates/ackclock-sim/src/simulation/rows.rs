@@ -141,13 +141,19 @@ impl Row {
     /// ahead; its events after `now` do not count.
     pub fn of(flow: &Connection, gone: u64, now: Time) -> Row {
         let reached = |time: Option<Time>| time.filter(|&time| time <= now);
+        let (skipped_before, skipped) = (
+            flow.skipped_before,
+            flow.skipped_before + flow.sender.skipped.time,
+        );
         let client = flow.receiver.client();
         let (all, before) = (flow.sender.counters, flow.at_warmup.sent);
         let delivered_bytes = flow.receiver.delivered_bytes();
+        let established = reached(flow.established()).unwrap_or(Time::NEVER);
+        let end = reached(flow.finished()).unwrap_or(Time::NEVER);
         Row {
-            start: flow.sender.started,
-            established: reached(flow.established()).unwrap_or(Time::NEVER),
-            end: reached(flow.finished()).unwrap_or(Time::NEVER),
+            start: later(flow.sender.started, skipped_before),
+            established: later(established, skipped_before),
+            end: later(end, skipped),
             delivered_bytes,
             measured_bytes: delivered_bytes - flow.at_warmup.delivered_bytes,
             sent_packets: all.sent_packets,
@@ -202,6 +208,15 @@ impl Row {
         let (mean, p95) = self.measured_delays;
         rows.measured_delay_mean_s.push(seconds(mean));
         rows.measured_delay_p95_s.push(seconds(p95));
+    }
+}
+
+/// A time by the plan's clock, of which the engine's is `skipped` short.
+fn later(time: Time, skipped: Time) -> Time {
+    if time.is_never() {
+        time
+    } else {
+        time + skipped
     }
 }
 

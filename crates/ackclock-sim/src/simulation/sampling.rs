@@ -16,8 +16,8 @@ const MAX_ENDED: usize = 1 << 16;
 impl Simulation {
     /// Sample every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
-        let now = self.now;
-        self.network.catch_up(now);
+        self.network.catch_up(self.now);
+        let now = self.plan_time();
         let period = self.plan.record.interval;
         if now.picoseconds().is_multiple_of(period.picoseconds()) {
             self.sample_flows();
@@ -32,7 +32,7 @@ impl Simulation {
         if !self.warmed_up {
             next = next.min(self.plan.warmup);
         }
-        self.timers.set(SAMPLER, next);
+        self.timers.set(SAMPLER, next.since(self.skipped));
     }
 
     /// Sample the active flows in their order; generated transfers only if configured.
@@ -43,6 +43,7 @@ impl Simulation {
             self.first_transfer() as u32
         };
         let cubic = self.plan.record.cubic_state;
+        let now = self.plan_time();
         for &number in self.active.range(..end) {
             let stage = &self.stages[self.network.slots().slot_of(number)];
             let (cwnd, ssthresh, srtt, in_flight, delivered_bytes) = match stage {
@@ -50,7 +51,7 @@ impl Simulation {
                     let sender = &flow.sender;
                     if let Some(inside) = sender.cubic(self.now).filter(|_| cubic) {
                         let rows = &mut self.network.tables.cubic_samples;
-                        write_cubic(self.now, number, sender.cwnd(), &inside, rows);
+                        write_cubic(now, number, sender.cwnd(), &inside, rows);
                     }
                     (
                         sender.cwnd(),
@@ -87,7 +88,7 @@ impl Simulation {
                 _ => continue,
             };
             let samples = &mut self.network.tables.flow_samples;
-            samples.time_s.push(self.now.seconds());
+            samples.time_s.push(now.seconds());
             samples.flow.push(number);
             samples.cwnd.push(cwnd);
             samples.ssthresh.push(ssthresh);
@@ -100,15 +101,16 @@ impl Simulation {
     fn sample_links(&mut self) {
         let mut samples = std::mem::take(&mut self.network.tables.queue_samples);
         let interval = self.plan.record.interval;
+        let now = self.plan_time();
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             if !self.plan.record.all_links && !self.plan.links[index].bottleneck {
                 continue;
             }
             let counters = link.counters(self.now);
             let before = std::mem::replace(&mut self.sampled[index], counters);
-            let (packets, bytes) = link.backlog();
+            let (packets, bytes) = self.computed_backlog.unwrap_or_else(|| link.backlog());
             let sent_bits = (counters.departed_bytes - before.departed_bytes) as f64 * 8.0;
-            samples.time_s.push(self.now.seconds());
+            samples.time_s.push(now.seconds());
             samples.link.push(index as u32);
             samples.backlog_p.push(packets);
             samples.backlog_bytes.push(bytes);
@@ -256,7 +258,7 @@ impl Simulation {
 
     fn link_totals(&mut self) -> Links {
         let mut rows = Links::default();
-        let span = self.now.since(self.plan.warmup);
+        let span = self.plan_time().since(self.plan.warmup);
         let measured = span.as_f64();
         let harms: Vec<_> = (0..self.plan.links.len())
             .map(|link| self.network.impairment_counters(link))

@@ -5,13 +5,18 @@ use std::thread;
 use ackclock_core::tables::{Events, FlowSamples, Packets, QueueSamples, Tables};
 use ackclock_core::Time;
 use ackclock_plan::{LossPlan, Plan};
+use ackclock_sim::Simulation;
 use proptest::prelude::*;
 
 use super::plans::{any_plan, cases, simulate};
 
 /// Everything that a run writes, as text: floats are written so that no two different ones look alike.
 pub fn run(plan: &Plan, seed: u64, stops: &[f64]) -> String {
-    let mut simulation = simulate(plan, seed);
+    finished(&mut simulate(plan, seed), plan, stops)
+}
+
+/// Run a simulation to the end, with stops at shares of its duration; returns everything that it writes.
+pub fn finished(simulation: &mut Simulation, plan: &Plan, stops: &[f64]) -> String {
     let mut tables = Tables::default();
     for &stop in stops {
         simulation.advance(plan.duration.scaled(stop));

@@ -8,6 +8,7 @@ mod determinism;
 mod extremes;
 mod graphs;
 mod ground_truth;
+mod leaps;
 mod plans;
 mod queues;
 mod random_loss;

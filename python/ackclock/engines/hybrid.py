@@ -1,0 +1,53 @@
+"""The hybrid engine: the packet engine that leaps past round trips in which no packet matters.
+
+Between losses a drop-tail bottleneck with window-based senders changes smoothly. There the simulator lets the windows,
+the queue and the counters go on by steps of a fraction of a round trip, and lets packets decide all else: who loses,
+the recovery, starts and ends of flows (`crates/ackclock-sim/src/simulation/leap.rs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock.engines import features, simulator
+from ackclock.engines.engine import unsupported_features
+from ackclock.errors import Unsupported
+from ackclock.plan import Plan
+
+#: Congestion control algorithms whose windows grow with ACKs alone, as a batch of them shows.
+CONTROLS = ("cubic", "reno")
+
+#: Qdiscs that drop at a limit alone.
+QUEUES = ("bfifo", "pfifo")
+
+#: What packets simulate while it lasts, and what a leap keeps.
+_SUPPORTED = frozenset({
+    features.FINITE, features.STOPS, features.STARTS, features.REQUESTS, features.APPLICATION, features.SLOW_READERS,
+    features.GENERATED, features.PROCESSING, features.INSIDE, features.PATHS, features.NO_DELAY, features.ACK_COUNTING,
+    features.SEND_BUFFERS, features.MISBEHAVIOUR, features.CODEPOINTS, features.PRIORITIES,
+    *map(features.congestion, CONTROLS), *map(features.queue, QUEUES),
+})  # fmt: skip
+
+
+class HybridEngine(simulator.SimulatorEngine):
+    """The packet engine, with leaps past round trips in which no packet matters."""
+
+    name = "hybrid"
+    leaps = True
+
+    @property
+    def supported_features(self) -> frozenset[str]:
+        """What plain TCP through one drop-tail link uses."""
+        return _SUPPORTED
+
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List the features of the plan that leaps cannot keep, several bottlenecks and paced senders among them."""
+        return [*unsupported_features(plan, self), *(Unsupported(what, self.name) for what in _peculiarities(plan))]
+
+
+def _peculiarities(plan: Plan) -> Iterator[str]:
+    """Yield what no feature names: links in parallel, and pacing."""
+    if len(plan.links) > 1:
+        yield "several links"
+    if any(group.tcp.pacing for group in plan.groups if group.tcp):
+        yield "pacing (tcp.pacing)"
