@@ -33,14 +33,23 @@ def print_comparison(comparison: Comparison) -> None:
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
     make = _table_by_metric if len(comparison.engines) + len(comparison.unsupported) == 2 else _table_by_engine
-    metrics = comparison.as_dict()["metrics"]
-    console.print(make(comparison, {name: metrics[name] for name in main("table") if name in metrics}))
+    console.print(make(comparison, _shown(comparison.as_dict()["metrics"])))
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
         console.print(f"{engine}: {summary_text.phase_sentence(effects)}", soft_wrap=True, markup=False)
     for reasons in comparison.unsupported.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)
     output.print_warnings(comparison.warnings)
+
+
+def _shown(metrics: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+    """Return the main metrics that have something to show, by column."""
+    rows = {name: metrics[name] for name in main("table") if name in metrics}
+    return {
+        name: row
+        for name, row in rows.items()
+        if summary_text.is_shown(name, [column["mean"] for column in row.values()])
+    }
 
 
 def _table_by_metric(comparison: Comparison, metrics: Mapping[str, Any]) -> Table:
@@ -109,7 +118,7 @@ def print_choices(result: Choices) -> None:
     console.print(Text(f"{sweep.engine} engine, {choices} of {result.key}, {runs} each, with the same seeds"))
     if result.limits:
         console.print(Text(result.limits))
-    rows = {name: result.metrics[name] for name in main("table") if name in result.metrics}
+    rows = _shown(result.metrics)
     _print_columns(result.labels, lambda labels: _means(rows, labels))
     console.print(Text(f"Differences to {baseline}: means over pairs of runs with the same seed"))
     _print_columns(result.labels[1:], lambda labels: _differences(rows, labels))

@@ -25,9 +25,6 @@ SUMMARY = (
 )
 
 
-#: Metrics that are shown only where they are not 0: most queues do not mark.
-ONLY_POSITIVE = ("mark_rate",)
-
 #: Groups in the table of who got what; all are in the report and in JSON.
 MAX_GROUPS = 5
 
@@ -114,7 +111,7 @@ def _link_table(by_link: Mapping[str, Mapping[str, Any]]) -> Table:
     table = output.table("bottleneck", *map(Text, by_link))
     for name in next(iter(by_link.values())):
         means = [rows[name]["mean"] for rows in by_link.values()]
-        if any(mean is not None and (mean or name not in ONLY_POSITIVE) for mean in means):
+        if summary_text.is_shown(name, means):
             label = METRICS[name].label.removesuffix(" at the bottleneck").lower()
             table.add_row(label, *(numbers.value(mean, METRICS[name].unit) for mean in means))
     return table
@@ -129,7 +126,7 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     competing = summary.get("min_group_share", {}).get("mean") is not None
     for name in names:
         row = summary.get(name, {})
-        if row.get("mean") is not None and (row["mean"] or name not in ONLY_POSITIVE):
+        if summary_text.is_shown(name, [row.get("mean")]):
             mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
             label = summary_text.metric_label(name, competing=competing)
             table.add_row(label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))
