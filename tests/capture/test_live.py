@@ -46,7 +46,7 @@ def test_rate_and_depth_of_the_policer():
     assert path["depth_bytes"] == pytest.approx(500e3, rel=0.02)
 
 
-def test_a_change_of_the_route_is_no_standing_queue():
+def test_a_rise_of_the_base_rtt_is_not_called_bufferbloat():
     analysis = capture.read([LIVE / "path-step-sender.pcap.xz"]).analysis
     (flow,) = analysis["flows"]
     step = flow["rtt_step"]

@@ -24,6 +24,7 @@
 //! What bytes a limiter counts, only the caller knows: on Ethernet, policers that were measured count frames with their
 //! check sequence. A rate comes in bits of the bytes that were given.
 
+mod levels;
 mod policing;
 mod queueing;
 mod trace;
@@ -31,9 +32,10 @@ mod trace;
 use ackclock_core::tables::codes;
 
 use crate::series::{Arrival, RttSample};
+pub use levels::{levels, Level};
 use policing::Bucket;
 use queueing::{Delays, Queue};
-use trace::{in_order, without_outages, LeakyBucket, Trace};
+use trace::{in_order, without_outages, Trace};
 
 /// Losses from which a bucket is looked for (Flach et al. 2016 section 3).
 const MIN_LOSSES: usize = 15;
@@ -47,6 +49,10 @@ const EXPLAINED_BEHIND: f64 = 0.35;
 const CERTAIN: f64 = 40.0;
 /// A bucket does not explain the losses if it takes away less of the uncertainty than this.
 const UNEXPLAINED: f64 = 0.1;
+/// A bucket that was in use for less of the time has no known rate: windows of a few packets, of which the last are lost,
+/// show that little passes at once, and a bucket of any rate between the goodput and the pace of a burst explains that.
+/// Buckets whose rate was right were in use for 0.07 and more, wrong ones for 0.03 and less.
+const MIN_IN_USE: f64 = 0.05;
 /// In the middle between a policer's slope, 0, and a queue's, 1.
 const HALF: f64 = 0.5;
 /// Early droppers drop at a part of what fits in: RED from a third of its upper threshold.
@@ -174,6 +180,8 @@ pub struct Evidence {
     pub gain: Option<f64>,
     /// The bucket's rate.
     pub bucket_bps: Option<Estimate>,
+    /// The share of the active time in which the bucket was not full: what passed, over what its rate lets through.
+    pub in_use: Option<f64>,
     /// The growth of round trips per second of bucket level (V/r).
     pub slope: Option<Estimate>,
     /// The same over the upper half of the levels.
@@ -242,6 +250,7 @@ fn fit_if(
         explained: bucket.map(|bucket| bucket.explained),
         gain: bucket.map(|bucket| bucket.gain),
         bucket_bps: bucket.map(|bucket| bucket.rate.times(8.0)),
+        in_use: bucket.map(|bucket| trace.passed_bytes() / (bucket.rate.value * trace.active_s())),
         slope,
         slope_when_full,
         delayed: bucket
@@ -375,8 +384,10 @@ impl Evidence {
             self.steady >= Some(STEADY) && self.busy >= Some(BUSY) && !(bucket && flat);
         if told_by_losses || told_by_delays || self.follows() {
             Limiter::Queue
-        } else if (bucket || undelayed && level && self.gain > Some(CERTAIN)) && flat {
+        } else if (bucket || undelayed && level && self.is_certain()) && flat {
             Limiter::Policer
+        } else if self.explains() && !self.is_in_use() {
+            Limiter::Undecided
         } else if self.busy.is_none_or(|busy| busy < BUSY)
             && (self.losses == 0 || self.behind || self.by_chance())
         {
@@ -386,8 +397,22 @@ impl Evidence {
         }
     }
 
-    /// A bucket explains which packets were lost.
+    /// A bucket whose rate is known explains which packets were lost.
     fn is_explained(&self) -> bool {
+        self.explains() && self.is_in_use()
+    }
+
+    /// A bucket whose rate is known gains too much to be chance.
+    fn is_certain(&self) -> bool {
+        self.gain > Some(CERTAIN) && self.is_in_use()
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.in_use >= Some(MIN_IN_USE)
+    }
+
+    /// A bucket explains which packets were lost.
+    fn explains(&self) -> bool {
         let least = if self.behind {
             EXPLAINED_BEHIND
         } else {
@@ -414,7 +439,7 @@ impl Evidence {
     fn follows(&self) -> bool {
         let like_a_queue = |slope: &Estimate| slope.low > HALF && slope.high < 1.0 + HALF;
         let slopes = [self.slope, self.slope_when_full];
-        slopes.iter().flatten().any(like_a_queue) && self.delayed > Some(PART)
+        self.is_in_use() && slopes.iter().flatten().any(like_a_queue) && self.delayed > Some(PART)
     }
 
     /// Losses and round trips show the same rate.
@@ -424,74 +449,6 @@ impl Evidence {
         };
         self.steady >= Some(STEADY) && (bucket.value / queue.value).ln().abs() < SAME_RATE
     }
-}
-
-/// A point of V(t).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Level {
-    /// When a segment came.
-    pub time_ns: i64,
-    /// The level then, this packet included.
-    pub bytes: f64,
-    /// It was lost.
-    pub lost: bool,
-}
-
-/// V(t) at a rate, for a figure: of each of `most` equal parts of the time the highest and lowest that passed, and the
-/// highest and lowest that was lost.
-pub fn levels(arrivals: &[Arrival], rate_bps: f64, most: usize) -> Vec<Level> {
-    let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
-    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
-        return Vec::new();
-    };
-    let second = |arrival: &Arrival| arrival.time_ns.saturating_sub(first.time_ns) as f64 * 1e-9;
-    let part_s = second(last) / most.max(1) as f64;
-    let mut leak = LeakyBucket::new(rate_bps / 8.0);
-    let mut kept = Vec::new();
-    let mut extremes = [Extremes::default(); 2];
-    let mut part = 0;
-    for (place, arrival) in arrivals.iter().enumerate() {
-        let now_s = second(arrival);
-        let level = Level {
-            time_ns: arrival.time_ns,
-            bytes: leak.arrives(now_s, f64::from(arrival.bytes), arrival.lost),
-            lost: arrival.lost,
-        };
-        let its_part = (now_s / part_s) as usize;
-        if its_part != part {
-            part = its_part;
-            take_out(&mut extremes, &mut kept);
-        }
-        extremes[usize::from(arrival.lost)].take(place, level);
-    }
-    take_out(&mut extremes, &mut kept);
-    kept
-}
-
-/// The first of the lowest levels and the last of the highest ones, with their places.
-#[derive(Clone, Copy, Debug, Default)]
-struct Extremes(Option<[(usize, Level); 2]>);
-
-impl Extremes {
-    #[inline]
-    fn take(&mut self, place: usize, level: Level) {
-        let [lowest, highest] = self.0.get_or_insert([(place, level); 2]);
-        if level.bytes < lowest.1.bytes {
-            *lowest = (place, level);
-        }
-        if level.bytes >= highest.1.bytes {
-            *highest = (place, level);
-        }
-    }
-}
-
-/// Move the extremes of a part of the time to those that are kept, in the order of time.
-fn take_out(extremes: &mut [Extremes; 2], kept: &mut Vec<Level>) {
-    let taken = extremes.iter_mut().filter_map(|one| one.0.take());
-    let mut found: Vec<(usize, Level)> = taken.flatten().collect();
-    found.sort_unstable_by_key(|&(place, _)| place);
-    found.dedup_by_key(|&mut (place, _)| place);
-    kept.extend(found.into_iter().map(|(_, level)| level));
 }
 
 #[cfg(test)]

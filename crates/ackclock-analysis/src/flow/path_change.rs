@@ -12,7 +12,7 @@ const MIN_HOLD_NS: i64 = 2_000_000_000;
 const MIN_HOLD_SAMPLES: u32 = 32;
 /// The samples of the new level are within this share of the step: those of a queue that stays vary with its windows.
 const MAX_SPREAD: i64 = 2;
-/// So do the least of its parts: those of a path are the same but for this share of the step, or so much.
+/// The least samples of its parts differ by this share of the step, or so much: those of a queue drift with windows.
 const PARTS: usize = 4;
 const MAX_FLOOR_SPREAD: i64 = 32;
 const MAX_FLOOR_JITTER_NS: i64 = 1_000_000;

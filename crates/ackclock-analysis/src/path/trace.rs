@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use super::Arrival;
 
+/// In a longer pause, in seconds, a flow is idle: the shortest retransmission timeout of Linux.
+const MAX_PAUSE_S: f64 = 0.2;
 /// Arrivals used by the fits, which go over them some hundred times: the first, as the limiter may have been idle
 /// before.
 const STRETCH: usize = 1 << 16;
@@ -65,8 +67,7 @@ impl Trace {
                 self.bytes[place]
             }
         };
-        let total: f64 = (0..self.len()).map(passed).sum();
-        let rate = total / self.seconds();
+        let rate = self.passed_bytes() / self.seconds();
         let (mut level, mut lowest, mut first) = (0.0, 0.0, 0);
         for place in 0..self.len() {
             let before = level - rate * self.time_s[place];
@@ -87,6 +88,18 @@ impl Trace {
             lost: self.lost[first..].to_vec(),
             losses: losses.map(|place| place - first).collect(),
         }
+    }
+
+    /// Return the bytes of what was not lost.
+    pub fn passed_bytes(&self) -> f64 {
+        let passed = self.bytes.iter().zip(&self.lost).filter(|(_, &lost)| !lost);
+        passed.map(|(bytes, _)| bytes).sum()
+    }
+
+    /// Return the time of the trace, of each pause no more than [`MAX_PAUSE_S`].
+    pub fn active_s(&self) -> f64 {
+        let gaps = self.time_s.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.map(|gap_s| gap_s.min(MAX_PAUSE_S)).sum()
     }
 
     /// The same with what passed in a row as one packet, up to so many: enough to look for a rate.

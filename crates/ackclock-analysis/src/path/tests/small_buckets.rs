@@ -54,3 +54,44 @@ fn a_trace_can_begin_where_the_bucket_was_fullest() {
     assert_eq!((trace.start_ns, trace.len()), (10_000_000_000, 50));
     assert_eq!(trace.time_s[0], 0.0);
 }
+
+#[test]
+fn a_bucket_rarely_in_use_leaves_the_limiter_undecided() {
+    let flat = Estimate {
+        value: 0.0,
+        low: -0.1,
+        high: 0.1,
+    };
+    let used = |in_use: f64| Evidence {
+        losses: 100,
+        explained: Some(0.9),
+        gain: Some(2.0 * CERTAIN),
+        slope: Some(flat),
+        slope_when_full: Some(flat),
+        delayed: Some(0.0),
+        episodes: 100,
+        in_use: Some(in_use),
+        ..Evidence::default()
+    };
+    assert_eq!(used(2.0 * MIN_IN_USE).limiter(), Limiter::Policer);
+    for behind in [false, true] {
+        let evidence = Evidence {
+            behind,
+            ..used(0.5 * MIN_IN_USE)
+        };
+        assert_eq!(evidence.limiter(), Limiter::Undecided);
+    }
+}
+
+#[test]
+fn pauses_are_no_use_of_a_bucket() {
+    let at = |time_ms: i64, lost: bool| Arrival {
+        time_ns: 1_000_000 * time_ms,
+        bytes: PACKET,
+        path: 0,
+        lost,
+    };
+    let trace = Trace::from_arrivals(&[at(0, false), at(100, true), at(5100, false)]);
+    assert_eq!(trace.passed_bytes(), 2.0 * f64::from(PACKET));
+    assert!((trace.active_s() - 0.3).abs() < 1e-9);
+}
