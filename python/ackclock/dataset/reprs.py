@@ -63,7 +63,7 @@ def _metrics(data: Recorded) -> Iterator[tuple[str, str, str, str]]:
     for name in metrics.main("table"):
         values = [metrics.value(view, name) for view in views]
         result = metrics.summarise([value for value in values if isinstance(value, float)], 0.0, METRICS[name].maximum)
-        if result.mean is not None:
+        if metrics.is_shown(name, [result.mean]):
             ends = (result.mean, result.ci95_low, result.ci95_high)
             mean, interval = repr_format.interval(*ends, METRICS[name].unit)
             yield METRICS[name].label, mean, interval, str(result.n)

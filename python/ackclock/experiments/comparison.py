@@ -88,7 +88,7 @@ class Comparison:
         rows = [
             [METRICS[name].label, *map(_html_cell, metric.iter_rows(named=True))]
             for name in metrics.main("table")
-            if (metric := self.table.filter(metric=name)).height
+            if metrics.is_shown(name, (metric := self.table.filter(metric=name))["mean"])
         ]
         return repr_format.html(heading, others, ["metric", *self.engines], rows)
 

@@ -30,9 +30,6 @@ QUESTIONS = (
     ("loss_rate", False, "lost least", "loss rate", "The fewest packets were lost"),
 )
 
-#: Main metrics that are shown only where they are not 0: most queues do not mark.
-ONLY_POSITIVE = ("mark_rate",)
-
 #: From these values of Jain's index on, the shares are called so.
 FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
 
@@ -99,12 +96,6 @@ def bottleneck(view: RunView, alone: str) -> str:
 def _few(names: Sequence[str]) -> str:
     """Return the names of links, joined; nothing where they are too many to name."""
     return " and ".join(names) if len(names) <= MAX_LINKS else ""
-
-
-def is_shown(name: str, means: Iterable[float | None]) -> bool:
-    """Return True for a metric that belongs in a table of the main ones, by its means in the table's columns."""
-    known = [mean for mean in means if mean is not None]
-    return any(known) if name in ONLY_POSITIVE else bool(known)
 
 
 def metric_label(name: str, *, competing: bool) -> str:

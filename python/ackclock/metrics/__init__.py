@@ -80,6 +80,7 @@ __all__ = [
     "epochs_by_rule",
     "flow_goodput",
     "flow_means",
+    "is_shown",
     "main",
     "of_run",
     "response_times",
@@ -122,6 +123,9 @@ METRICS: Mapping[str, Metric] = Metrics({metric.name: metric for family in FAMIL
 
 #: Jain's index of all flows as one group: where no two flows are alike, it is the only one.
 JAIN_OF_ALL = "jain[*]"
+
+#: Main metrics that are shown only where they are not 0: most queues do not mark.
+ONLY_POSITIVE = ("mark_rate",)
 
 #: Metrics of each of several bottlenecks in the table of a result, and most bottlenecks that it has.
 LINKS_TABLE = ("utilisation", "queue_delay_mean_s", "queue_delay_p95_s", "loss_rate", "mark_rate")
@@ -184,6 +188,12 @@ def value(view: RunView, name: str) -> Value:
         one_of(*METRICS)("name", name)
     metric = METRICS[name]
     return _finite(view.given[name] if name in view.given else metric.function(view))
+
+
+def is_shown(name: str, means: Iterable[float | None]) -> bool:
+    """Return True for a metric that belongs in a table of the main ones, by its means in the table's columns."""
+    known = [mean for mean in means if mean is not None]
+    return any(known) if name in ONLY_POSITIVE else bool(known)
 
 
 @checked(values=several(arguments.a(Mapping, "metrics by name"), "the metrics of some runs"))

@@ -13,7 +13,7 @@ from ackclock.cli.terminal import output
 from ackclock.experiments.choices import Choices, Harm, excludes_zero
 from ackclock.experiments.comparison import Comparison
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import METRICS, Summary, main
+from ackclock.metrics import METRICS, Summary, is_shown, main
 from ackclock.metrics.protocols import PHASE
 
 #: Heading of the table of harm, and the quantities in it.
@@ -45,11 +45,7 @@ def print_comparison(comparison: Comparison) -> None:
 def _shown(metrics: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
     """Return the main metrics that have something to show, by column."""
     rows = {name: metrics[name] for name in main("table") if name in metrics}
-    return {
-        name: row
-        for name, row in rows.items()
-        if summary_text.is_shown(name, [column["mean"] for column in row.values()])
-    }
+    return {name: row for name, row in rows.items() if is_shown(name, [column["mean"] for column in row.values()])}
 
 
 def _table_by_metric(comparison: Comparison, metrics: Mapping[str, Any]) -> Table:

@@ -11,7 +11,7 @@ from rich.text import Text
 from ackclock.cli.terminal import output
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import JAIN_OF_ALL, METRICS, main, runs
+from ackclock.metrics import JAIN_OF_ALL, METRICS, is_shown, main, runs
 from ackclock.metrics.protocols import PHASE
 
 #: Metrics of the summary, each with the words before its mean.
@@ -111,7 +111,7 @@ def _link_table(by_link: Mapping[str, Mapping[str, Any]]) -> Table:
     table = output.table("bottleneck", *map(Text, by_link))
     for name in next(iter(by_link.values())):
         means = [rows[name]["mean"] for rows in by_link.values()]
-        if summary_text.is_shown(name, means):
+        if is_shown(name, means):
             label = METRICS[name].label.removesuffix(" at the bottleneck").lower()
             table.add_row(label, *(numbers.value(mean, METRICS[name].unit) for mean in means))
     return table
@@ -126,7 +126,7 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     competing = summary.get("min_group_share", {}).get("mean") is not None
     for name in names:
         row = summary.get(name, {})
-        if summary_text.is_shown(name, [row.get("mean")]):
+        if is_shown(name, [row.get("mean")]):
             mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
             label = summary_text.metric_label(name, competing=competing)
             table.add_row(label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))

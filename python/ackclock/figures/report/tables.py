@@ -231,9 +231,7 @@ def metric_rows(
                 for summary, values in zip(summaries, runs, strict=True)
             )
             label = summary_text.metric_label(name, competing=competing)
-            is_main = name in main_metrics and summary_text.is_shown(
-                name, [summary[name].mean for summary in summaries]
-            )
+            is_main = name in main_metrics and metrics.is_shown(name, [summary[name].mean for summary in summaries])
             rows.append(MetricRow(is_main, name, label, metric.definition, tuple(cells)))
     return rows
 
