@@ -43,10 +43,10 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
 impl Discipline for Pfifo {
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        if self.packets.len() < self.peak_packets || self.raise_peak() {
+        if self.packets.len() < self.peak_packets {
             self.packets.push(packet);
         } else {
-            drops.push(packet);
+            self.enqueue_at_peak(packet.for_record(), drops);
         }
     }
 
@@ -69,12 +69,16 @@ impl Discipline for Pfifo {
 }
 
 impl Pfifo {
-    /// Raise the peak for a packet more; returns false if the limit is reached.
+    /// Queue a packet that raises the peak, unless the limit is reached.
     #[cold]
-    fn raise_peak(&mut self) -> bool {
-        let fits = self.packets.len() < self.limit_packets;
-        self.peak_packets += usize::from(fits);
-        fits
+    #[inline(never)]
+    fn enqueue_at_peak(&mut self, packet: Packet, drops: &mut Drops) {
+        if self.packets.len() < self.limit_packets {
+            self.packets.push(packet);
+            self.peak_packets = self.packets.len();
+        } else {
+            drops.push(packet);
+        }
     }
 }
 
