@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn many_equal_values_are_recorded_at_once() {
+    fn equal_values_are_recorded_by_their_count() {
         let (value, mut many) = (Time::from_microseconds(3), Histogram::new());
         many.record_many(value, 2);
         let one_by_one = of(&[3_000_000, 3_000_000]);

@@ -24,7 +24,7 @@ DIFFERENT = {"delayed_ack_correction": False, "whole_segments": False}
 #: Qdiscs that drop at a limit alone.
 QUEUES = ("bfifo", "pfifo")
 
-#: What packets simulate while it lasts, and what a leap keeps.
+#: Features that packets simulate while they last, or that a leap keeps.
 _SUPPORTED = frozenset({
     features.FINITE, features.STOPS, features.STARTS, features.REQUESTS, features.APPLICATION, features.SLOW_READERS,
     features.GENERATED, features.PROCESSING, features.INSIDE, features.PATHS, features.NO_DELAY, features.ACK_COUNTING,
@@ -41,7 +41,7 @@ class HybridEngine(simulator.SimulatorEngine):
 
     @property
     def supported_features(self) -> frozenset[str]:
-        """What plain TCP through one drop-tail link uses."""
+        """The features of plain TCP through one drop-tail link."""
         return _SUPPORTED
 
     def unsupported(self, plan: Plan) -> list[Unsupported]:

@@ -16,7 +16,7 @@ use super::send_reason::BlockedBy;
 use super::timers::Purpose;
 use super::{floor_segments, CaState, Sender};
 
-/// What leaps have skipped of a connection.
+/// Time and segments of a connection that leaps have skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Skipped {
     /// Time by which the controller's clock is ahead of the sender's.
@@ -37,7 +37,7 @@ pub struct Withheld {
     credit: u64,
 }
 
-/// What a step of a leap delivers.
+/// Segments that a step of a leap delivers.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch {
     /// Segments that arrive and are acknowledged.
@@ -58,7 +58,7 @@ impl Sender {
     /// Set the window to the controller's, without what is withheld after `acknowledged` segments more.
     #[inline(always)]
     pub(super) fn follow_controller(&mut self, acknowledged: u32) {
-        self.window = self.whole_window();
+        self.window = self.window_segments();
         if self.withheld.segments > 0 {
             self.release_withheld(acknowledged);
         }
@@ -86,7 +86,7 @@ impl Sender {
 
     /// The window in whole segments, those that are withheld included.
     #[inline(always)]
-    pub fn whole_window(&self) -> u32 {
+    pub fn window_segments(&self) -> u32 {
         floor_segments(self.controller.cwnd())
     }
 
@@ -104,7 +104,7 @@ impl Sender {
         self.counters.sent_bytes += segments * self.segment_bytes();
         self.counters.received_packets += u64::from(batch.acks);
         if batch.segments > 0 {
-            self.rtt.settle(batch.rtt);
+            self.rtt.converge_to(batch.rtt);
             self.rtt.observe_minimum(now, batch.rtt);
             let ack = self.ack_of(batch, self.controller_time(now));
             self.controller.on_ack(&ack);
@@ -118,7 +118,7 @@ impl Sender {
 
     fn ack_of(&self, batch: &Batch, now: Time) -> Ack {
         let bytes = u64::from(batch.segments) * u64::from(self.tcp.mss_bytes);
-        let window = self.whole_window();
+        let window = self.window_segments();
 
         Ack {
             now,
@@ -151,7 +151,7 @@ impl Sender {
 
     /// End a leap of length `leap`: withhold what the window has grown by.
     pub fn end_leap(&mut self, leap: Time) {
-        let window = self.whole_window();
+        let window = self.window_segments();
         let growth = window.saturating_sub(self.window);
         self.withheld = Withheld {
             segments: growth,
