@@ -43,6 +43,10 @@ def same(one: Dataset, other: Dataset) -> bool:
         (('discipline = "pfifo"', 'discipline = "codel"'), 'queue discipline "codel"'),
         (('congestion = "cubic"', 'congestion = "bbr"'), 'congestion control "bbr"'),
         (("[[flows]]", "[record]\npackets = true\n[[flows]]"), "per-packet log"),
+        (
+            ('"cubic"', '{ kind = "cubic", delayed_ack_correction = false }'),
+            "cubic with delayed_ack_correction = false",
+        ),
         (("[[flows]]", "[tcp]\npacing = true\n[[flows]]"), "pacing (tcp.pacing)"),
         (("[[flows]]", '[[traffic]]\nkind = "udp"\nrate = "100/s"\npacket = "972B"\n[[flows]]'), "UDP"),
     ],

@@ -55,17 +55,23 @@ impl Histogram {
 
     /// Add one value.
     pub fn record(&mut self, value: Time) {
-        self.record_many(value, 1);
+        let (octave, bin) = place(value.picoseconds());
+        self.octaves[octave].get_or_insert_with(empty_octave)[bin] += 1;
+        self.count += 1;
+        self.sum += u128::from(value.picoseconds());
+        self.max = self.max.max(value);
     }
 
     /// Add one value `count` times.
-    #[inline(always)]
     pub fn record_many(&mut self, value: Time, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.record(value);
         let (octave, bin) = place(value.picoseconds());
-        self.octaves[octave].get_or_insert_with(empty_octave)[bin] += count;
-        self.count += count;
-        self.sum += u128::from(value.picoseconds()) * u128::from(count);
-        self.max = self.max.max(value);
+        self.octaves[octave].get_or_insert_with(empty_octave)[bin] += count - 1;
+        self.count += count - 1;
+        self.sum += u128::from(value.picoseconds()) * u128::from(count - 1);
     }
 
     /// Number of recorded values.
@@ -193,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn many_equal_values_are_recorded_at_once() {
+    fn equal_values_are_recorded_by_their_count() {
         let (value, mut many) = (Time::from_microseconds(3), Histogram::new());
         many.record_many(value, 2);
         let one_by_one = of(&[3_000_000, 3_000_000]);

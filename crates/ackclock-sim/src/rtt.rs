@@ -125,8 +125,8 @@ impl RttEstimator {
         };
     }
 
-    /// Take `rtt` as what all samples of a long time have been.
-    pub fn settle(&mut self, rtt: Time) {
+    /// Converge to `rtt`, as after many samples of it.
+    pub fn converge_to(&mut self, rtt: Time) {
         let picoseconds = rtt.picoseconds().max(1);
         self.srtt_8 = 8 * picoseconds;
         if self.exact_srtt_8 != 0 {

@@ -166,9 +166,9 @@ pub struct Sender {
     reordering: Reordering,
     /// Outstanding tail loss probe.
     tlp: Option<TlpProbe>,
-    /// What leaps have skipped.
+    /// Time and segments that leaps have skipped.
     pub skipped: Skipped,
-    /// What a leap has left of the window to be released.
+    /// Segments of the window that a leap has left to be released.
     withheld: Withheld,
     /// Time of the first SYN, by either end; [`Time::NEVER`] before.
     pub started: Time,

@@ -14,13 +14,17 @@ from ackclock.engines.engine import unsupported_features
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
-#: Congestion control algorithms whose windows grow with ACKs alone, as a batch of them shows.
-CONTROLS = ("cubic", "reno")
+#: Congestion control algorithms whose windows grow by what is acknowledged and with time, however many ACKs that takes.
+#: HighSpeed, Hybla, H-TCP and BIC grow by ACKs, and those of delay count round trips by segment numbers: they differ.
+CONTROLS = ("aimd", "cubic", "lincubic", "reno", "scalable")
+
+#: Parameters of them with which they count ACKs, or have windows that were not compared.
+DIFFERENT = {"delayed_ack_correction": False, "whole_segments": False}
 
 #: Qdiscs that drop at a limit alone.
 QUEUES = ("bfifo", "pfifo")
 
-#: What packets simulate while it lasts, and what a leap keeps.
+#: Features that packets simulate while they last, or that a leap keeps.
 _SUPPORTED = frozenset({
     features.FINITE, features.STOPS, features.STARTS, features.REQUESTS, features.APPLICATION, features.SLOW_READERS,
     features.GENERATED, features.PROCESSING, features.INSIDE, features.PATHS, features.NO_DELAY, features.ACK_COUNTING,
@@ -37,7 +41,7 @@ class HybridEngine(simulator.SimulatorEngine):
 
     @property
     def supported_features(self) -> frozenset[str]:
-        """What plain TCP through one drop-tail link uses."""
+        """The features of plain TCP through one drop-tail link."""
         return _SUPPORTED
 
     def unsupported(self, plan: Plan) -> list[Unsupported]:
@@ -46,8 +50,13 @@ class HybridEngine(simulator.SimulatorEngine):
 
 
 def _peculiarities(plan: Plan) -> Iterator[str]:
-    """Yield what no feature names: links in parallel, and pacing."""
+    """Yield what no feature names: links in parallel, pacing, and controllers that differ by a parameter."""
     if len(plan.links) > 1:
         yield "several links"
     if any(group.tcp.pacing for group in plan.groups if group.tcp):
         yield "pacing (tcp.pacing)"
+    for group in plan.groups:
+        kind, parameters = (group.congestion.kind, group.congestion.parameters) if group.congestion else ("", {})
+        for name, value in DIFFERENT.items():
+            if parameters.get(name) is value:
+                yield f"{kind} with {name} = {str(value).lower()}"

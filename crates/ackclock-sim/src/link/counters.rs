@@ -34,7 +34,7 @@ pub struct Counters {
     pub sojourn_time: f64,
 }
 
-/// What a step of a leap skips at a link.
+/// Packets and time that a step of a leap skips at a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Skipped {
     /// Its duration.

@@ -23,9 +23,9 @@ struct Parameters {
 /// A tail-drop queue that counts packets.
 #[derive(Debug)]
 pub struct Pfifo {
-    limit_packets: usize,
+    limit_packets: u32,
     /// Most packets queued since the peak was last taken: below it a packet needs no other comparison.
-    peak_packets: usize,
+    peak_packets: u32,
     packets: Fifo,
 }
 
@@ -34,7 +34,7 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::Pfifo(Pfifo {
-        limit_packets: limit_packets as usize,
+        limit_packets,
         peak_packets: 0,
         packets: Fifo::default(),
     }))
@@ -43,10 +43,10 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
 impl Discipline for Pfifo {
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        if self.packets.len() < self.peak_packets || self.raise_peak() {
+        if self.packets.len() < self.peak_packets as usize {
             self.packets.push(packet);
         } else {
-            drops.push(packet);
+            self.enqueue_at_peak(packet.for_record(), drops);
         }
     }
 
@@ -60,7 +60,7 @@ impl Discipline for Pfifo {
     }
 
     fn take_peak(&mut self) -> u32 {
-        std::mem::replace(&mut self.peak_packets, self.packets.len()) as u32
+        std::mem::replace(&mut self.peak_packets, self.packets.len() as u32)
     }
 
     fn is_fifo(&self) -> bool {
@@ -69,12 +69,16 @@ impl Discipline for Pfifo {
 }
 
 impl Pfifo {
-    /// Raise the peak for a packet more; returns false if the limit is reached.
+    /// Queue a packet that raises the peak, unless the limit is reached.
     #[cold]
-    fn raise_peak(&mut self) -> bool {
-        let fits = self.packets.len() < self.limit_packets;
-        self.peak_packets += usize::from(fits);
-        fits
+    #[inline(never)]
+    fn enqueue_at_peak(&mut self, packet: Packet, drops: &mut Drops) {
+        if self.packets.len() < self.limit_packets as usize {
+            self.packets.push(packet);
+            self.peak_packets = self.packets.len() as u32;
+        } else {
+            drops.push(packet);
+        }
     }
 }
 

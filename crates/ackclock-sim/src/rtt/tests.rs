@@ -278,18 +278,18 @@ fn a_timed_segment_gives_one_sample_unless_something_is_retransmitted() {
 }
 
 #[test]
-fn a_settled_estimator_has_seen_nothing_else() {
-    let mut settled = linux();
+fn convergence_is_the_limit_of_equal_samples() {
+    let mut converged = linux();
     let mut sampled = linux();
-    for estimator in [&mut settled, &mut sampled] {
+    for estimator in [&mut converged, &mut sampled] {
         estimator.sample(ms(100), ms(100), 10, 0);
     }
-    settled.settle(ms(150));
+    converged.converge_to(ms(150));
     for flight in 1..400 {
         sampled.sample(ms(100), ms(150), 10 * (flight + 1), 10 * flight);
     }
-    assert_eq!(settled.srtt(), ms(150));
-    assert_eq!(settled.rto(), ms(350));
-    assert!(settled.rto() <= sampled.rto() && sampled.rto() < ms(351));
-    assert_eq!(settled.min_rtt(), ms(100));
+    assert_eq!(converged.srtt(), ms(150));
+    assert_eq!(converged.rto(), ms(350));
+    assert!(converged.rto() <= sampled.rto() && sampled.rto() < ms(351));
+    assert_eq!(converged.min_rtt(), ms(100));
 }

@@ -94,7 +94,6 @@ impl Sender {
         }
         self.retransmit_hole(&found, now, out);
         let (growth, acks_new_data) = self.growth(packet, delivery.segments, advanced);
-
         self.controller.on_ack(&Ack {
             now: self.controller_time(now),
             newly_acked: growth,
@@ -109,8 +108,8 @@ impl Sender {
             prior_in_flight,
             in_flight: self.board.in_flight(),
             delivery_rate: rate,
-            delivered: self.controller_count(self.rates.delivered),
-            prior_delivered: self.controller_count(prior_delivered.unwrap_or(self.rates.delivered)),
+            delivered: self.rates.delivered,
+            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
             application_limited: delivery
                 .latest
                 .is_some_and(|latest| latest.application_limited),
@@ -118,8 +117,8 @@ impl Sender {
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
             marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
-            next: self.controller_count(self.board.next),
-            unacknowledged: self.controller_count(ack),
+            next: self.board.next,
+            unacknowledged: ack,
             recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
             in_loss: self.ca_state == CaState::Loss,
             paced: self.pacing.is_on,
@@ -269,17 +268,13 @@ impl Sender {
             .newest_sacked
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
-        self.rtt.observe_minimum(self.controller_time(now), rtt);
+        self.rtt.observe_minimum(now, rtt);
         if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
             self.rtt.smooth_exact(sample);
         }
         if let Some(timed) = timed {
-            self.rtt.sample(
-                self.controller_time(now),
-                timed,
-                self.board.next,
-                self.board.unacknowledged,
-            );
+            self.rtt
+                .sample(now, timed, self.board.next, self.board.unacknowledged);
         }
         Some(rtt)
     }

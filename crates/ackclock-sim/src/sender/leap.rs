@@ -1,7 +1,10 @@
 //! The sender's part in a leap: its controller gets a batch of ACKs for each step, and the scoreboard stays as it is.
 //!
-//! The segments in flight, their times and the timers are those of the engine's clock, which stands still during a leap.
-//! The controller's clock and its counts of segments go on, so they are ahead by what leaps have [`Skipped`].
+//! The segments in flight, their numbers and times, and the timers are those of the engine's clock, which stands still
+//! during a leap. The controller's clock goes on, so it is ahead by what leaps have [`Skipped`].
+//!
+//! Deviations: a controller that counts round trips by segment numbers, as those of delay do, would see none pass; the
+//! engine rejects it. The window of 300 s of the smallest RTT counts the engine's time.
 //!
 //! After a leap the window is larger than what is in flight. The difference is withheld, and released in proportion to
 //! what is acknowledged, so that within one window all of it is sent, mixed evenly with what the ACKs clock out.
@@ -13,7 +16,7 @@ use super::send_reason::BlockedBy;
 use super::timers::Purpose;
 use super::{floor_segments, CaState, Sender};
 
-/// What leaps have skipped of a connection.
+/// Time and segments of a connection that leaps have skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Skipped {
     /// Time by which the controller's clock is ahead of the sender's.
@@ -34,7 +37,7 @@ pub struct Withheld {
     credit: u64,
 }
 
-/// What a step of a leap delivers.
+/// Segments that a step of a leap delivers.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch {
     /// Segments that arrive and are acknowledged.
@@ -52,16 +55,10 @@ impl Sender {
         now + self.skipped.time
     }
 
-    /// A count or number of segments as the controller gets it.
-    #[inline(always)]
-    pub(super) fn controller_count(&self, segments: u64) -> u64 {
-        segments + self.skipped.segments
-    }
-
     /// Set the window to the controller's, without what is withheld after `acknowledged` segments more.
     #[inline(always)]
     pub(super) fn follow_controller(&mut self, acknowledged: u32) {
-        self.window = self.whole_window();
+        self.window = self.window_segments();
         if self.withheld.segments > 0 {
             self.release_withheld(acknowledged);
         }
@@ -89,7 +86,7 @@ impl Sender {
 
     /// The window in whole segments, those that are withheld included.
     #[inline(always)]
-    pub fn whole_window(&self) -> u32 {
+    pub fn window_segments(&self) -> u32 {
         floor_segments(self.controller.cwnd())
     }
 
@@ -107,10 +104,9 @@ impl Sender {
         self.counters.sent_bytes += segments * self.segment_bytes();
         self.counters.received_packets += u64::from(batch.acks);
         if batch.segments > 0 {
-            let now = self.controller_time(now);
-            self.rtt.settle(batch.rtt);
+            self.rtt.converge_to(batch.rtt);
             self.rtt.observe_minimum(now, batch.rtt);
-            let ack = self.ack_of(batch, now);
+            let ack = self.ack_of(batch, self.controller_time(now));
             self.controller.on_ack(&ack);
         }
     }
@@ -122,9 +118,8 @@ impl Sender {
 
     fn ack_of(&self, batch: &Batch, now: Time) -> Ack {
         let bytes = u64::from(batch.segments) * u64::from(self.tcp.mss_bytes);
-        let window = self.whole_window();
-        let delivered = self.controller_count(self.rates.delivered);
-        let unacknowledged = self.controller_count(self.board.unacknowledged);
+        let window = self.window_segments();
+
         Ack {
             now,
             newly_acked: batch.segments,
@@ -139,14 +134,14 @@ impl Sender {
             prior_in_flight: window,
             in_flight: window.saturating_sub(batch.segments),
             delivery_rate: None,
-            delivered,
-            prior_delivered: delivered.saturating_sub(u64::from(window)),
+            delivered: self.rates.delivered,
+            prior_delivered: self.rates.delivered,
             application_limited: false,
             window_limited: true,
             newly_lost: 0,
             marked_bytes: 0,
-            next: unacknowledged + u64::from(window),
-            unacknowledged,
+            next: self.board.next,
+            unacknowledged: self.board.unacknowledged,
             recovering: false,
             in_loss: false,
             paced: false,
@@ -156,7 +151,7 @@ impl Sender {
 
     /// End a leap of length `leap`: withhold what the window has grown by.
     pub fn end_leap(&mut self, leap: Time) {
-        let window = self.whole_window();
+        let window = self.window_segments();
         let growth = window.saturating_sub(self.window);
         self.withheld = Withheld {
             segments: growth,

@@ -219,7 +219,7 @@ impl Sender {
             in_flight,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
-            delivered: self.controller_count(self.rates.delivered),
+            delivered: self.rates.delivered,
             marked: false,
         }
     }

@@ -33,13 +33,13 @@ mod bottleneck;
 mod watch;
 
 use bottleneck::{base_rtt, Bottleneck};
-use watch::{Look, Pattern, Watch};
+use watch::{Observation, Pattern, Watch};
 
 /// Index of the only link.
 const LINK: usize = 0;
-/// Looks in a round trip, and while the flows are not quiet.
-const LOOKS: f64 = 16.0;
-const IDLE_LOOKS: f64 = 4.0;
+/// Observations in a round trip, and while the flows are not quiet.
+const OBSERVATIONS: f64 = 16.0;
+const IDLE_OBSERVATIONS: f64 = 4.0;
 /// Steps in a round trip: windows and queue change little within one.
 const STEPS: f64 = 4.0;
 /// A leap of fewer round trips is not worth its release.
@@ -65,10 +65,10 @@ const STEADY: f64 = 0.25;
 pub struct Leaps {
     bottleneck: Bottleneck,
     watch: Watch,
-    /// Packets that the queue had dropped at the last look.
+    /// Packets that the queue had dropped at the last observation.
     dropped: u64,
-    /// Time of the next look, by the engine's clock.
-    next_look: Time,
+    /// Time of the next observation, by the engine's clock.
+    next_observation: Time,
     leap: Option<Leap>,
     /// Time up to which the run has been asked for, by the plan's clock.
     reached: Time,
@@ -116,7 +116,7 @@ impl Leaps {
             bottleneck: Bottleneck::of_plan(plan)?,
             watch: Watch::default(),
             dropped: 0,
-            next_look: Time::ZERO,
+            next_observation: Time::ZERO,
             leap: None,
             reached: Time::ZERO,
             count: 0,
@@ -128,7 +128,7 @@ impl Leaps {
         self.reached
     }
 
-    /// Handle what happens up to `until` by the plan's clock, but at most `max_events` events between two looks; returns
+    /// Handle what happens up to `until` by the plan's clock, but at most `max_events` events between two observations; returns
     /// whether all of it has been handled. A step of a leap that ends later is left for later calls.
     fn advance(&mut self, run: &mut Simulation, until: Time, max_events: u32) -> bool {
         loop {
@@ -140,21 +140,21 @@ impl Leaps {
                 leap.end(run);
                 self.leap = None;
                 self.watch.clear();
-                self.next_look = run.now;
+                self.next_observation = run.now;
             }
             let end = until.since(run.skipped);
-            if !run.handle_events(end.min(self.next_look), max_events) {
+            if !run.handle_events(end.min(self.next_observation), max_events) {
                 return false;
             }
-            if self.next_look > end {
+            if self.next_observation > end {
                 return true;
             }
-            self.look(run);
+            self.observe(run);
         }
     }
 
-    /// Look at the bottleneck, and begin a leap if the last round trip was quiet and the next ones will be.
-    fn look(&mut self, run: &mut Simulation) {
+    /// Observation at the bottleneck, and begin a leap if the last round trip was quiet and the next ones will be.
+    fn observe(&mut self, run: &mut Simulation) {
         let link = &mut run.network.links_mut()[LINK];
         let peak_p = f64::from(link.take_peak());
         let (counters, (backlog_p, _)) = (link.counters(run.now), link.backlog());
@@ -164,19 +164,23 @@ impl Leaps {
         let has_dropped =
             std::mem::replace(&mut self.dropped, counters.dropped) != counters.dropped;
         let windows = run.quiet_windows().filter(|_| !has_dropped);
-        let looks = if windows.is_some() { LOOKS } else { IDLE_LOOKS };
-        self.next_look = run.now + round_trip.scaled(1.0 / looks);
+        let observations = if windows.is_some() {
+            OBSERVATIONS
+        } else {
+            IDLE_OBSERVATIONS
+        };
+        self.next_observation = run.now + round_trip.scaled(1.0 / observations);
         let Some(window_p) = windows else {
             return self.watch.clear();
         };
-        let look = Look {
+        let observation = Observation {
             time: run.now,
             arrived: counters.arrived,
             backlog_p,
             peak_p,
             window_p,
         };
-        self.watch.add(look, round_trip);
+        self.watch.add(observation, round_trip);
         if let Some(pattern) = self.watch.pattern(round_trip, self.bottleneck.rate) {
             self.leap = Leap::begin(run, &self.bottleneck, pattern, round_trip);
             self.count += u64::from(self.leap.is_some());
@@ -292,7 +296,7 @@ impl Leap {
                     rtt: Time::from_seconds(rtt_s),
                 };
                 connection.sender.skip(run.now, step, &batch);
-                flow.window = connection.sender.whole_window().into();
+                flow.window = connection.sender.window_segments().into();
             }
         }
         run.network.links_mut()[LINK].skip(&Skipped {
@@ -396,7 +400,7 @@ impl Simulation {
                         && flow.sender.is_quiet()
                         && flow.receiver.is_quiet() =>
                 {
-                    sum += f64::from(flow.sender.whole_window());
+                    sum += f64::from(flow.sender.window_segments());
                 }
                 _ => return None,
             }
@@ -411,7 +415,7 @@ impl Simulation {
             let Stage::Connection(flow) = &self.stages[slot] else {
                 return None;
             };
-            let window = f64::from(flow.sender.whole_window());
+            let window = f64::from(flow.sender.window_segments());
             Some(LeapFlow {
                 slot,
                 base_rtt_s: base_rtt(&self.plan.flows[slot]).seconds(),

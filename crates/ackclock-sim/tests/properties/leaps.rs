@@ -45,7 +45,7 @@ fn leapt(plan: &Plan) -> (Tables, Totals, Time) {
 }
 
 #[test]
-fn most_of_a_bulk_transfer_is_skipped_and_its_totals_stay() {
+fn a_bulk_transfer_is_mostly_skipped_and_keeps_its_totals() {
     let (_, totals, skipped) = leapt(&bulk());
     assert!(skipped > ms(30_000), "{skipped:?}");
     let links = &totals.links;

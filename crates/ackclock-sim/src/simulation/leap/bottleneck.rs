@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_of_unequal_round_trips_fill_the_link_together() {
+    fn flows_of_unequal_round_trips_fill_the_link() {
         let flows = [(90.0, 0.05), (40.0, 0.2)];
         let delay_s = BOTTLENECK.queueing_delay_s(&flows.into_iter(), 0.0);
         let sum: f64 = flows

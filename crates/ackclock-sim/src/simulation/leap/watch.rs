@@ -1,4 +1,4 @@
-//! What is observed of a bottleneck over a round trip before a leap, and what its queue would be with larger windows.
+//! Observations of a bottleneck over a round trip before a leap, and its queue with larger windows.
 //!
 //! Within a round trip packets are not spread evenly: flows send in batches, and each in its own part of it. ACKs keep
 //! that pattern from one round trip to the next. With windows larger by a factor each part of it carries more packets by
@@ -10,22 +10,22 @@ use ackclock_core::Time;
 
 /// The bottleneck at a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Observation {
     /// The engine's clock.
     pub time: Time,
     /// Packets that have arrived so far.
     pub arrived: u64,
-    /// Packets in the queue, and the most since the look before.
+    /// Packets in the queue, and the most since the one before.
     pub backlog_p: f64,
     pub peak_p: f64,
     /// Sum of the windows.
     pub window_p: f64,
 }
 
-/// The looks of the last round trip.
+/// The observations of the last round trip.
 #[derive(Debug, Default)]
 pub struct Watch {
-    looks: VecDeque<Look>,
+    observations: VecDeque<Observation>,
 }
 
 /// The peak and the mean of a queue over a round trip, in packets.
@@ -53,36 +53,47 @@ pub struct Pattern {
 impl Watch {
     /// Forget all, since something has happened that a leap must not hide.
     pub fn clear(&mut self) {
-        self.looks.clear();
+        self.observations.clear();
     }
 
-    /// Add a look; looks are kept that are needed to cover `round_trip`.
-    pub fn add(&mut self, look: Look, round_trip: Time) {
-        self.looks.push_back(look);
-        while self.looks.len() > 2 && look.time.since(self.looks[1].time) >= round_trip {
-            self.looks.pop_front();
+    /// Add an observation; those are kept that are needed to cover `round_trip`.
+    pub fn add(&mut self, observation: Observation, round_trip: Time) {
+        self.observations.push_back(observation);
+        while self.observations.len() > 2
+            && observation.time.since(self.observations[1].time) >= round_trip
+        {
+            self.observations.pop_front();
         }
     }
 
     /// The pattern of the last round trip on a link of `rate` packets per second, if all of it was observed.
     pub fn pattern(&self, round_trip: Time, rate: f64) -> Option<Pattern> {
-        let (first, last) = (self.looks.front()?, self.looks.back()?);
+        let (first, last) = (self.observations.front()?, self.observations.back()?);
         if last.time.since(first.time) < round_trip {
             return None;
         }
-        let neighbours = self.looks.iter().zip(self.looks.iter().skip(1));
+        let neighbours = self
+            .observations
+            .iter()
+            .zip(self.observations.iter().skip(1));
         let parts = neighbours.map(|(one, next)| {
             let could_leave = next.time.since(one.time).seconds() * rate;
             ((next.arrived - one.arrived) as f64, could_leave)
         });
-        let backlogs = || self.looks.iter().map(|look| look.backlog_p);
+        let backlogs = || {
+            self.observations
+                .iter()
+                .map(|observation| observation.backlog_p)
+        };
         let measured = Queue {
             peak_p: self
-                .looks
+                .observations
                 .iter()
                 .skip(1)
-                .fold(first.backlog_p, |peak_p, look| peak_p.max(look.peak_p)),
-            mean_p: backlogs().sum::<f64>() / self.looks.len() as f64,
+                .fold(first.backlog_p, |peak_p, observation| {
+                    peak_p.max(observation.peak_p)
+                }),
+            mean_p: backlogs().sum::<f64>() / self.observations.len() as f64,
         };
         let mut pattern = Pattern {
             parts: parts.collect(),
@@ -150,7 +161,7 @@ mod tests {
 
     const ROUND_TRIP: Time = Time::from_milliseconds(40);
 
-    /// Looks every 10 ms, at a link of 1000 packets per second, with so many arrivals before each.
+    /// Observations every 10 ms, at a link of 1000 packets per second, with so many arrivals before each.
     fn watch(arrivals: &[u64], backlogs: &[f64]) -> Watch {
         let mut watch = Watch::default();
         let mut arrived = 0;
@@ -158,7 +169,7 @@ mod tests {
             arrived += arrivals;
             let time = Time::from_milliseconds(10 * index as u64);
             watch.add(
-                Look {
+                Observation {
                     time,
                     arrived,
                     backlog_p,
