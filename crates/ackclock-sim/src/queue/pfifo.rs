@@ -42,11 +42,11 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
 
 impl Discipline for Pfifo {
     #[inline(always)]
-    fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
+    fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
         if self.packets.len() < self.peak_packets as usize {
             self.packets.push(packet);
         } else {
-            self.enqueue_at_peak(packet.for_record(), drops);
+            self.enqueue_at_peak(packet.entering(now), drops);
         }
     }
 
