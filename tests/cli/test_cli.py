@@ -325,7 +325,7 @@ def test_errors_of_all_files_are_printed_line_by_line(here):
         (["--quick", "--repeats", "2"], "--quick: found both --quick and --repeats; expected one of them"),
         (["--jobs", "0"], "--jobs: found 0; expected a whole number from 1 to 10000"),
         (["--engine", "pakcet"], 'engine: found "pakcet"; expected "packet"'),
-        (["--engine", "packet,,"], 'engine: found ""; expected one of "packet", "theory"'),
+        (["--engine", "packet,,"], 'engine: found ""; expected one of "packet", "hybrid"'),
         (["--out", "/dev/null/x"], "/dev/null/x: cannot be written: "),
         (["--out", "/proc/x"], "/proc/x: cannot be written: "),
     ],

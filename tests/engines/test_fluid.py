@@ -145,7 +145,7 @@ def test_what_progress_raises_ends_the_call():
     [
         (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux")),
         (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet", "linux")),
-        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux", "ns2", "ns3")),
+        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "hybrid", "linux", "ns2", "ns3")),
         (
             ('frame_overhead = "0B"', "loss = { probability = 0.01 }"),
             features.RANDOM_LOSS,
@@ -153,7 +153,7 @@ def test_what_progress_raises_ends_the_call():
         ),
         (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet", "linux")),
         (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux", "ns2")),
-        (('"reno"', '"reno"\ntcp = { processing = "10us" }'), features.PROCESSING, ("packet", "linux")),
+        (('"reno"', '"reno"\ntcp = { processing = "10us" }'), features.PROCESSING, ("packet", "hybrid", "linux")),
     ],
 )
 def test_unsupported_features_are_rejected_with_the_engines_that_support_them(change, missing, others):

@@ -116,6 +116,7 @@ def test_bytes_are_packets_of_the_full_size():
 #: The engines that have what this one lacks.
 PACKET = ("packet", "linux")
 NS2_TOO = ("packet", "linux", "ns2")
+HYBRID_TOO = ("packet", "hybrid", "fluid", "linux")
 FLUID_TOO = ("packet", "fluid", "linux")
 NOT_LINUX = ("packet", "fluid")
 
@@ -123,18 +124,22 @@ NOT_LINUX = ("packet", "fluid")
 @pytest.mark.parametrize(
     ("text", "what", "others"),
     [
-        (FTTH.replace("count = 10", 'count = 10\nsize = "1MB"'), "finite transfers", (*NS2_TOO, "ns3")),
+        (
+            FTTH.replace("count = 10", 'count = 10\nsize = "1MB"'),
+            "finite transfers",
+            ("packet", "hybrid", "linux", "ns2", "ns3"),
+        ),
         (
             FTTH.replace('"cubic", beta = 0.8, fast_convergence = false', '"vegas"'),
             'congestion control "vegas"',
             (*FLUID_TOO, "ns2", "ns3"),
         ),
         (FTTH.replace('"pfifo", limit = "500p"', '"fq_codel", limit = "500p"'), 'queue discipline "fq_codel"', PACKET),
-        (FTTH.replace("count = 10", 'count = 10\nstart = "30s"'), "flows that start after the warm-up", FLUID_TOO),
-        (FTTH.replace('{ mtu = "1480B" }', '{ receive_window = "64KB" }'), "limited receive windows", FLUID_TOO),
-        (FTTH.replace("beta = 0.8", "reno_catch_up = true"), "a Reno estimate that catches up", NOT_LINUX),
+        (FTTH.replace("count = 10", 'count = 10\nstart = "30s"'), "flows that start after the warm-up", HYBRID_TOO),
+        (FTTH.replace('{ mtu = "1480B" }', '{ receive_window = "64KB" }'), "limited receive windows", HYBRID_TOO),
+        (FTTH.replace("beta = 0.8", "reno_catch_up = true"), "a Reno estimate that catches up", HYBRID_TOO[:3]),
         (FTTH.replace("beta = 0.8", "delayed_ack_correction = false"), "growth that counts ACKs", NOT_LINUX),
-        (FTTH + "[meanfield]\nscale = 2.0\n", "scaling of flows in several modes", FLUID_TOO),
+        (FTTH + "[meanfield]\nscale = 2.0\n", "scaling of flows in several modes", HYBRID_TOO),
         (FTTH + '[[flows]]\ncongestion = "reno"\n', "packets of several sizes", NS2_TOO),
         (FTTH.replace('"pfifo", limit = "500p"', '"red", limit = "1MB", adaptive = true'), "RED with adaptive", PACKET),
     ],
@@ -150,7 +155,8 @@ def test_unsupported_features_of_the_model_are_reported(text, what, others):
 def test_a_testbed_that_adds_no_delay_is_unsupported_by_models(name):
     testbed = ac.load(Path(__file__).parents[2] / "scenarios" / "testbed.toml").plan()
     (reason,) = engines.unsupported(engines.engine(name), testbed)
-    assert (reason.what, reason.available_in) == ("flows without propagation delay", ("packet", "linux", "ns2", "ns3"))
+    others = ("packet", "hybrid", "linux", "ns2", "ns3")
+    assert (reason.what, reason.available_in) == ("flows without propagation delay", others)
 
 
 def test_scaling_down_in_cubic_mode_gives_a_warning(limit):

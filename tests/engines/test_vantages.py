@@ -227,8 +227,8 @@ def test_captures_have_all_until_the_end_however_often_rows_are_taken(tmp_path, 
     from ackclock.engines import simulator
 
     text = TEXT.replace('size = "500KB"\n', "")
-    monkeypatch.setattr(simulator, "_takings", lambda plan: 7)
+    monkeypatch.setattr(simulator, "takings", lambda plan: 7)
     _, seven = captured(text, tmp_path / "seven")
-    monkeypatch.setattr(simulator, "_takings", lambda plan: 1)
+    monkeypatch.setattr(simulator, "takings", lambda plan: 1)
     _, one = captured(text, tmp_path / "one")
     assert {name: len(found) for name, found in seven.items()} == {name: len(found) for name, found in one.items()}
