@@ -84,7 +84,8 @@ def _also_meeting(answer: SearchResult) -> Iterator[str]:
         return
     others = [n for n, found in sorted(answer.verdicts.items()) if found.verdict == HOLDS and n != answer.best]
     if others:
-        settings = [", ".join(question.short_values(number).values()) for number in others]
+        is_one_key = len(question.varied) == 1
+        settings = ["".join(question.short_values(n).values()) if is_one_key else question.described(n) for n in others]
         more = f" and {len(others) - MAX_ALIKE} more" if len(others) > MAX_ALIKE else ""
         values = "; ".join(settings[:MAX_ALIKE])
         need = question.constraints[0]
