@@ -44,6 +44,7 @@ WRONG = [
     ("ac.capture('none.pcap')", INPUT, "none.pcap: found no such file; expected a capture (pcap or pcapng)"),
     ("ac.doctor([None])", TYPE, "files[0]: found None; expected a path"),
     ("ac.doctor('none.pcap', 3)", TYPE, "expression: found 3; expected a text"),
+    ("ac.shell(SMALL, mtu=9)", INPUT, "mtu: found 9; expected a whole number from 576 to 65535"),
     ("ac.reproduce(3)", TYPE, "name: found 3; expected a name as a text"),
     ("ac.reproduce('B5.4', jobs=0)", INPUT, JOBS.format("0")),
     ("ac.report('a', 'b')", TYPE, "results: found"),

@@ -116,7 +116,7 @@ def test_the_fixture_ends_with_its_test(pytester: pytest.Pytester):
             assert program.returncode == -9
             assert net.dataset().flows.is_empty()
     """)
-    pytester.runpytest("-p", "ackclock.shell.pytest_plugin").assert_outcomes(passed=2)
+    pytester.runpytest().assert_outcomes(passed=2)
 
 
 def test_the_plugin_costs_pytest_little():
