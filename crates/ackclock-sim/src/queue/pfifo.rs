@@ -24,7 +24,7 @@ struct Parameters {
 #[derive(Debug)]
 pub struct Pfifo {
     limit_packets: u32,
-    /// Most packets queued since the peak was last taken: below it a packet needs no other comparison.
+    /// Most packets queued since the peak was last taken.
     peak_packets: u32,
     packets: Fifo,
 }
@@ -42,11 +42,12 @@ pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_
 
 impl Discipline for Pfifo {
     #[inline(always)]
-    fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
-        if self.packets.len() < self.peak_packets as usize {
+    fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
+        if self.packets.len() < self.limit_packets as usize {
             self.packets.push(packet);
+            self.peak_packets = self.peak_packets.max(self.packets.len() as u32);
         } else {
-            self.enqueue_at_peak(packet.entering(now), drops);
+            drops.push(packet);
         }
     }
 
@@ -65,20 +66,6 @@ impl Discipline for Pfifo {
 
     fn is_fifo(&self) -> bool {
         true
-    }
-}
-
-impl Pfifo {
-    /// Queue a packet that raises the peak, unless the limit is reached.
-    #[cold]
-    #[inline(never)]
-    fn enqueue_at_peak(&mut self, packet: Packet, drops: &mut Drops) {
-        if self.packets.len() < self.limit_packets as usize {
-            self.packets.push(packet);
-            self.peak_packets = self.packets.len() as u32;
-        } else {
-            drops.push(packet);
-        }
     }
 }
 
