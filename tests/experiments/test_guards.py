@@ -71,6 +71,13 @@ def test_codel_is_in_the_mean_fields_band_and_not_in_the_fluid_models():
     assert "bdp, CoDel and PIE; this has fq_codel" in (doubt("meanfield", queue="fq_codel") or "")
 
 
+@pytest.mark.parametrize(("engine", "limit", "warned"), [("hybrid", 0.2, 1), ("hybrid", 0.5, 0), ("packet", 0.2, 0)])
+def test_leaps_over_shallow_buffers(engine, limit, warned):
+    plan = ac.loads(line("200Mbit", "pfifo", f"{limit}bdp", 2, "reno", "normal")).plan()
+    found = [text for text in guards.warnings([guards.Setting("", plan, engine)]) if "--engine packet" in text]
+    assert [text.startswith("The buffer has 0.2 bdp; below 0.5 bdp") for text in found] == [True] * warned
+
+
 def test_several_queues_are_not_checked():
     several = Path(__file__).parents[2] / "scenarios" / "parking-lot.toml"
     assert guards.model_doubt(ac.load(several).plan(), "fluid") is None

@@ -5,6 +5,8 @@ A guard of a plan needs no run, a guard of a result the metrics of its runs. Bot
 - *Models of many flows* were compared with packets in a range of plans (`docs/make_fitted.py`, with a queue of a tenth
   of a bandwidth-delay product in `docs/concepts/fluid.md`). The number of flows, the queue and a flow's share of the
   path determine how much one round trip loses, and which flows; the rate and the RTT matter through them.
+- *Leaps* of the hybrid engine were compared with packets in two drawn samples (`docs/concepts/hybrid.md`): what was
+  outside the tolerances had a buffer below half a bandwidth-delay product.
 - *Token buckets* overflow if their FIFO has room for one or two packets, which arrive faster than they leave. A
   sender's packets leave together where its pacing or its ACKs let several go. A policer that is made of tbf with so
   little room then loses most of each batch, although the bucket has tokens for all of it.
@@ -49,6 +51,9 @@ MODELS = ("fluid", "meanfield")
 FLOWS = (10, 30)
 QUEUE_BDP = {"fluid": (0.3, 0.7), "meanfield": (0.3, 0.8)}
 SHARE_P = (15.0, 200.0)
+
+#: Smallest buffer, in bandwidth-delay products, above which leaps were within their tolerances.
+LEAP_BDP = 0.5
 
 #: Limits are whole packets.
 ROUNDING = 0.02
@@ -275,6 +280,19 @@ def model_doubt(plan: Plan, engine: str) -> str | None:
     )
 
 
+def leap_doubt(plan: Plan, engine: str) -> str | None:
+    """Return a warning about the hybrid engine over a buffer in which it differed from packets."""
+    if engine != "hybrid" or len(plan.links) != 1 or not plan.flows:
+        return None
+    bdps = _limit_p(plan.links[0], plan) / _bdp_p(plan, plan.links[0])
+    if bdps >= LEAP_BDP * (1 - ROUNDING):
+        return None
+    return (
+        f"The buffer has {bdps:.2g} bdp; below {LEAP_BDP:g} bdp this engine's delay, loss rate and loss epochs "
+        "differed from those of packets in some of the plans compared: --engine packet checks it."
+    )
+
+
 def _is_measured(plan: Plan, engine: str) -> bool:
     """Return True if the number of flows that lose is fitted or measured, not assumed."""
     return engine == "fluid" and plan.options[engine]["synchronisation"]["kind"] in MEASURED_KINDS
@@ -282,7 +300,7 @@ def _is_measured(plan: Plan, engine: str) -> bool:
 
 def _outside(plan: Plan, link: LinkPlan, engine: str) -> Iterator[str]:
     flows = len(plan.flows)
-    bdp_p = link.rate_bps / (8 * plan.packet_bytes) * sum(flow.base_rtt_s for flow in plan.flows) / flows
+    bdp_p = _bdp_p(plan, link)
     if not FLOWS[0] <= flows <= FLOWS[1]:
         yield f"{flows} flow" + ("" if flows == 1 else "s")
     if not SHARE_P[0] <= bdp_p / flows <= SHARE_P[1]:
@@ -296,6 +314,12 @@ def _outside(plan: Plan, link: LinkPlan, engine: str) -> Iterator[str]:
             yield f"a queue of {bdps:.2g} bdp"
     elif link.queue.discipline not in QUEUES_COMPARED.get(engine, ()):
         yield link.queue.discipline
+
+
+def _bdp_p(plan: Plan, link: LinkPlan) -> float:
+    """Return the bandwidth-delay product of a link, over the mean base RTT of the flows, in full packets."""
+    mean_rtt_s = sum(flow.base_rtt_s for flow in plan.flows) / len(plan.flows)
+    return link.rate_bps / (8 * plan.packet_bytes) * mean_rtt_s
 
 
 def _limit_p(link: LinkPlan, plan: Plan) -> float:
@@ -354,6 +378,7 @@ def starvation(rows: Sequence[Row]) -> str | None:
 PLAN_GUARDS: tuple[PlanGuard, ...] = (
     token_bucket_doubt,
     model_doubt,
+    leap_doubt,
     phase_doubt,
     unmarked_doubt,
     unused_ecn_doubt,
