@@ -1,16 +1,15 @@
 """The rule of ware2019-share: what does one BBR flow get beside CUBIC?"""
 
 from collections.abc import Mapping
-from math import inf
 
-from ackclock.gallery import Measured, Row
+from ackclock.gallery import Measured, Row, near
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 
 ENGINES = ("packet", "linux")
 
-#: The claim is an order: the bands have no width of their own.
-ANY = (0.0, inf)
+#: The model's median error beside CUBIC (abstract); up to four times that, the share is still about the published one.
+SAME, ALIKE = 0.05, 0.2
 
 
 def bbr_share(view: RunView) -> float | None:
@@ -29,4 +28,5 @@ def is_quick(engine: str, case: str) -> bool:
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """The share by the number of CUBIC flows."""
-    return [Row("share", measured[f"{n} CUBIC"]["share"], ANY, ANY, f"{n} CUBIC") for n in (1, 4, 16)]
+    same, alike = (near(published["share"].value, width) for width in (SAME, ALIKE))
+    return [Row("share", measured[f"{n} CUBIC"]["share"], same, alike, f"{n} CUBIC") for n in (1, 4, 16)]

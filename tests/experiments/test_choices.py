@@ -57,6 +57,14 @@ def test_each_choice_is_the_scenario_with_it_and_the_same_seeds():
     assert found.sweep.table["seed"].to_list() == [1, 2, 3] * 2
 
 
+@pytest.mark.parametrize(("flows", "shown"), [(1, False), (2, True)])
+@pytest.mark.parametrize("arguments", [("--try", "cubic,reno"), ("--engine", "packet,fluid")], ids=" ".join)
+def test_what_needs_several_flows_is_not_shown_of_one(flows, shown, arguments, tmp_path):
+    done = call(tmp_path, ONE_GROUP.replace("count = 2", f"count = {flows}"), *arguments)
+    assert done.exit_code == 0
+    assert ("Jain" in done.output) == shown
+
+
 def test_differences_are_students_of_pairs():
     found = compared(ONE_GROUP, "limit=4p,12p,40p")
     values = {number: group["queue_delay_mean_s"].to_list() for (number,), group in found.sweep.table.group_by("point")}

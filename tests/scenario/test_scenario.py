@@ -94,7 +94,11 @@ MISTAKES = {
         '"pfifi"',
         'x.toml:9: network.queue.discipline: found "pfifi"; expected "pfifo"',
     ),
-    "unknown parameter": ("limit", "limt", 'x.toml:9: network.queue.limt: found an unknown key; expected "limit"'),
+    "unknown parameter": (
+        "limit",
+        "limt",
+        'x.toml:9: network.queue.limt: found an unknown key of pfifo; expected "limit"',
+    ),
     "unknown algorithm": (
         '"cubic"',
         '"cubik"',
@@ -113,17 +117,17 @@ MISTAKES = {
     "unknown parameter of a spec": (
         '"cubic"',
         '{ kind = "cubic", betta = 0.5 }',
-        'x.toml:13: flows[0].congestion.betta: found an unknown key; expected "beta"',
+        'x.toml:13: flows[0].congestion.betta: found an unknown key of cubic; expected "beta"',
     ),
     "unknown key that is like no other": (
         'congestion = "cubic"',
         'congestion = "cubic"\ntcp = { batches = true }',
-        'x.toml:14: flows[0].tcp.batches: found an unknown key; expected one of 32, such as "tso_batching", ',
+        'x.toml:14: flows[0].tcp.batches: found an unknown key of linux; expected one of 32, such as "tso_batching", ',
     ),
     "parameter of another spec": (
         '"cubic"',
         '{ kind = "reno", beta = 0.5 }',
-        'x.toml:13: flows[0].congestion.beta: found an unknown key; expected one of "kind", "slow_start"',
+        'x.toml:13: flows[0].congestion.beta: found an unknown key of reno; expected one of "kind", "slow_start"',
     ),
     "not a number": (
         '"cubic"',

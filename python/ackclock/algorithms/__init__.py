@@ -188,7 +188,9 @@ class AlgorithmSpec:
                 Annotated[Any, word_reader(tuple(self.variants))],
                 Field(None, description="a named set"),
             )
-        return create_model(f"{self.family}_{self.name}", __base__=Table, **fields)
+        made = create_model(f"{self.family}_{self.name}", __base__=Table, **fields)
+        made.algorithm = self.name
+        return made
 
     def key(self, name: str) -> str:
         """A parameter's name in a plan, with its unit: `target_s`."""

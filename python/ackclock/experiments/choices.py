@@ -91,7 +91,7 @@ class Harm:
 class Choices:
     """The choices of a key by their labels, and what their runs showed. Differences are to the first choice.
 
-    `harm_unknown` is why congestion control algorithms have no harm.
+    `harm_unknown` is why congestion control algorithms have no harm; `is_single` says that all runs have one flow.
     """
 
     key: str
@@ -101,6 +101,7 @@ class Choices:
     harm_unknown: str
     limits: str
     warnings: Sequence[str]
+    is_single: bool
 
     @cached_property
     def metrics(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -196,7 +197,9 @@ class Job:
         limits = ""
         if self.choices.key == candidates.QUEUE:
             limits = candidates.limit_sentence([*zip(self.choices.values, plans, strict=True)])
-        return Choices(self.choices.key, labels, done, harm, self.harm_unknown, limits, self.main.warnings(done))
+        is_single = all(len(plan.flows) == 1 for plan in plans)
+        warnings = self.main.warnings(done)
+        return Choices(self.choices.key, labels, done, harm, self.harm_unknown, limits, warnings, is_single)
 
 
 def folder_name(scenario: str, loaded: Loaded, found: Vary, engine: str, seeds: Sequence[int] | None) -> str:

@@ -57,6 +57,11 @@ class Comparison:
         """The engines that ran it; differences are relative to the first."""
         return list(self.data)
 
+    @property
+    def is_single(self) -> bool:
+        """True if all runs have one flow."""
+        return self.plan is not None and len(self.plan.flows) == 1
+
     @cached_property
     def values(self) -> dict[str, list[dict[str, Value]]]:
         """For each engine the metrics of each run."""

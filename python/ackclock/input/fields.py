@@ -124,6 +124,9 @@ class Table(BaseModel):
     #: Keys that are not accepted here but deserve a sentence of their own.
     hints: ClassVar[Mapping[str, str]] = {}
 
+    #: The algorithm whose parameters the keys are, if they are.
+    algorithm: ClassVar[str] = ""
+
     @classmethod
     def keys(cls) -> list[str]:
         """The keys as a user writes them."""
@@ -463,7 +466,8 @@ def _unknown_key(table: type[Table], loc: Loc, value: object) -> InitErrorDetail
     key, known = str(loc[-1]), sorted(table.keys())
     if key in table.hints:
         return fault_at(loc, value, table.hints[key], "a key that does not belong here")
-    return fault_at(loc, value, nearest(key, known), "an unknown key")
+    of = f" of {table.algorithm}" if table.algorithm else ""
+    return fault_at(loc, value, nearest(key, known), f"an unknown key{of}")
 
 
 def _missing(table: type[Table], key: str) -> str:

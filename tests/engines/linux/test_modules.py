@@ -295,7 +295,7 @@ class TestParameters:
         [
             ("cubik", {}, 'found "cubik"; expected'),
             ("lincubic", {"beta": 2.0}, "lincubic: beta: found 2.0; expected at most 0.99"),
-            ("lincubic", {"bta": 0.7}, 'lincubic: bta: found an unknown key; expected "beta"'),
+            ("lincubic", {"bta": 0.7}, 'lincubic: bta: found an unknown key of lincubic; expected "beta"'),
             ("accucubic", {"distance": 2}, "accucubic: distance: found an unknown key"),
             ("lincubic", {"slow_start": "hystart"}, 'lincubic: slow_start: found "hystart"; expected "standard"'),
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.table import Table
 from rich.text import Text
@@ -26,6 +26,9 @@ SHORT_HARM = {"goodput_bps": "goodput", "retransmission_rate": "loss", "delay_me
 #: The mark of a difference whose interval excludes 0, and what it means.
 MARK, MARKED = "*", "* the 95 % interval of the difference excludes 0"
 
+#: A metric's estimates by column: an engine or a choice.
+_Columns: TypeAlias = Mapping[str, Mapping[str, Any]]
+
 
 def print_comparison(comparison: Comparison) -> None:
     """Print the main metrics: two engines in columns, more in rows; with the difference from the first."""
@@ -33,7 +36,7 @@ def print_comparison(comparison: Comparison) -> None:
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
     make = _table_by_metric if len(comparison.engines) + len(comparison.unsupported) == 2 else _table_by_engine
-    console.print(make(comparison, _shown(comparison.as_dict()["metrics"])))
+    console.print(make(comparison, _shown(comparison.as_dict()["metrics"], comparison.is_single)))
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
         console.print(f"{engine}: {summary_text.phase_sentence(effects)}", soft_wrap=True, markup=False)
     for reasons in comparison.unsupported.values():
@@ -42,9 +45,10 @@ def print_comparison(comparison: Comparison) -> None:
     output.print_warnings(comparison.warnings)
 
 
-def _shown(metrics: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
-    """Return the main metrics that have something to show, by column."""
-    rows = {name: metrics[name] for name in main("table") if name in metrics}
+def _shown(metrics: Mapping[str, _Columns], is_single: bool) -> dict[str, _Columns]:
+    """Return the main metrics that have something to show, by column; of a single flow none that needs several."""
+    names = [name for name in main("table") if name in metrics and not (is_single and METRICS[name].of_several)]
+    rows = {name: metrics[name] for name in names}
     return {name: row for name, row in rows.items() if is_shown(name, [column["mean"] for column in row.values()])}
 
 
@@ -114,7 +118,7 @@ def print_choices(result: Choices) -> None:
     console.print(Text(f"{sweep.engine} engine, {choices} of {result.key}, {runs} each, with the same seeds"))
     if result.limits:
         console.print(Text(result.limits))
-    rows = _shown(result.metrics)
+    rows = _shown(result.metrics, result.is_single)
     _print_columns(result.labels, lambda labels: _means(rows, labels))
     console.print(Text(f"Differences to {baseline}: means over pairs of runs with the same seed"))
     _print_columns(result.labels[1:], lambda labels: _differences(rows, labels))
