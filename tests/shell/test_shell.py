@@ -230,7 +230,7 @@ def test_commands_at_hosts(tmp_path: Path):
         (["--at", "h0", "true", "--", "true"], "--at: found a program"),
         (["--at", "h0", "true", "--peer", "true", "--"], "--at: found a program or --peer"),
         (["--at", "h0", "true", "--"], "at: found h0; expected 2 to 32 different hosts"),
-        (["--at", "h0", "true", "--at", "h9", "true", "--"], "h9"),
+        (["--at", "h0", "true", "--at", "h9", "true", "--"], 'at: found "h9"; expected a host: "h0" to "h3"\n'),
     ],
 )
 def test_impossible_hosts_are_rejected(tmp_path: Path, words: list[str], message: str):

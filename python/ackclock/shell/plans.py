@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, ScenarioError
 from ackclock.input.fields import nearest, shown
 from ackclock.input.source import Source
 from ackclock.plan import Plan
@@ -57,7 +58,17 @@ def with_programs(source: Source, nodes: Sequence[str] = ()) -> Loaded:
     count = max(MIN_FLOWS, FLOWS // len(pairs))
     programs = [{"kind": "udp", "name": GROUP, "count": count, "rate": "1/s", "packet": "1B", **pair} for pair in pairs]
     traffic = source.toml().get("traffic", [])
-    return planning.loaded(overrides.rewritten(source, {"traffic": [*traffic, *programs]}, "a path for programs"))
+    changed = overrides.rewritten(source, {"traffic": [*traffic, *programs]}, "a path for programs")
+    try:
+        return planning.loaded(changed)
+    except ScenarioError as error:
+        ends = re.compile(r"traffic\[(\d+)\]\.(from|to)")
+        for problem in error.problems:
+            place = ends.fullmatch(problem.key)
+            if nodes and place and int(place[1]) >= len(traffic):
+                expected = problem.expected.partition(", or a pattern")[0]
+                raise InputError(f"at: found {problem.found}; expected {expected}") from error
+        raise
 
 
 def planned(loaded: Loaded, seeds: Sequence[int] | None = None, nodes: Sequence[str] = ()) -> Plan:
