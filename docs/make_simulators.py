@@ -116,6 +116,8 @@ ns-3:
 
 - One bottleneck. A device holds one packet behind the qdisc, so one of the packets that the limit allows waits there.
 - Its CUBIC has no Reno-friendly region.
+- BBR is `TcpBbr`, version 1. Two BBR flows beside Reno flows behind a buffer of two BDPs run into timeouts, which those
+  of the packet engine do not, and get a smaller share of the link (`tests/engines/ns3`).
 - Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate is adjusted to compensate, exactly for full
   segments.
 

@@ -59,7 +59,7 @@ def test_each_choice_is_the_scenario_with_it_and_the_same_seeds():
 
 @pytest.mark.parametrize(("flows", "shown"), [(1, False), (2, True)])
 @pytest.mark.parametrize("arguments", [("--try", "cubic,reno"), ("--engine", "packet,fluid")], ids=" ".join)
-def test_what_needs_several_flows_is_not_shown_of_one(flows, shown, arguments, tmp_path):
+def test_one_flow_has_no_fairness(flows, shown, arguments, tmp_path):
     done = call(tmp_path, ONE_GROUP.replace("count = 2", f"count = {flows}"), *arguments)
     assert done.exit_code == 0
     assert ("Jain" in done.output) == shown

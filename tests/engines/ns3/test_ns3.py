@@ -158,3 +158,20 @@ def test_a_run_fills_the_tables_and_agrees_with_the_packet_engine():
     assert theirs.flows["fct_s"][2] == pytest.approx(ours.flows["fct_s"][2], rel=0.3)
     drops = theirs.events.filter(theirs.events["kind"] == "drop")
     assert drops.height == theirs.links["dropped_total_p"][0] == theirs.flows["dropped_packets"].sum()
+
+
+@requires_ns3
+def test_bbr_with_and_without_reno():
+    alone = (('count = 2\ncongestion = "reno"', 'count = 2\ncongestion = "bbr"'), ("1bdp", "2bdp"))
+    beside = (('congestion = "reno"\nsize = "100kB"', 'count = 2\ncongestion = "reno"'),)
+    shares = []
+    for changes in (alone, alone + beside):
+        planned = plan(*changes)
+        theirs, ours = (engines.engine(name).run(planned, 1) for name in ("ns3", "packet"))
+        delivered = [data.flows["delivered_bytes"] for data in (theirs, ours)]
+        shares.append([bytes_[:2].sum() / bytes_.sum() for bytes_ in delivered])
+        found, expected = (data.metrics()["summary"] for data in (theirs, ours))
+        assert found["goodput_bps"]["mean"] == pytest.approx(expected["goodput_bps"]["mean"], rel=0.02)
+    assert found["timeouts"]["mean"] > 0 == expected["timeouts"]["mean"]
+    assert shares[0] == pytest.approx([1.0, 1.0], abs=0.02)
+    assert shares[1][0] < shares[1][1]

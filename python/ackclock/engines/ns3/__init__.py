@@ -5,6 +5,7 @@ What ns-3 does otherwise than every other engine here, whatever a plan says:
 - A device holds a packet of its own behind the queue discipline, which none can take away: of what may wait, one packet
   waits there, and the discipline has room for one less.
 - Its CUBIC has no region that is friendly to Reno (`TcpCubic` in 3.37); controls have the defaults of their classes.
+- Its BBR (`TcpBbr`) is close to ours by itself; beside Reno its flows run into timeouts and get less.
 - It finds losses by duplicate ACKs and SACK (RFC 6675); there is neither RACK nor a tail loss probe.
 - A frame has 2 bytes; the rate makes up for the difference, exactly so for full segments.
 - A random loss may take a SYN, too.

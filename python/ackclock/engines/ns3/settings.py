@@ -12,6 +12,7 @@ from ackclock.plan import CongestionPlan, LinkPlan, Plan, QueuePlan, TcpPlan
 CONTROLS: Mapping[str, str] = {
     "reno": "TcpLinuxReno", "cubic": "TcpCubic", "bic": "TcpBic", "htcp": "TcpHtcp", "highspeed": "TcpHighSpeed",
     "scalable": "TcpScalable", "vegas": "TcpVegas", "westwood": "TcpWestwood", "illinois": "TcpIllinois",
+    "bbr": "TcpBbr",
 }  # fmt: skip
 
 #: Attributes of a control that a plan sets, by its parameter: those of the other parameters are the spec's default.
