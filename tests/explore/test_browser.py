@@ -298,6 +298,15 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: Any, address: str, widt
     page.context.close()
 
 
+def test_a_phone_shows_the_figures_above_the_knob_that_is_turned(browser: Any, address: str) -> None:
+    page = Page(browser, address, 390)
+    for key in ("network.rate", "flows[0].count"):
+        page.page.locator(f"[id='knob-{key}']").focus()
+        figures, knob = (page.page.locator(place).bounding_box() for place in ("#panels", f"[id='knob-{key}']"))
+        assert 0 <= figures["y"] < figures["y"] + figures["height"] <= knob["y"] < knob["y"] + knob["height"] <= 900
+    page.context.close()
+
+
 def test_a_dark_page_follows_the_system(opened: Page) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
     assert opened.page.evaluate(background) == "rgb(255, 255, 255)"
