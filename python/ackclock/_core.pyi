@@ -281,6 +281,9 @@ class Simulation:
     def captures(self) -> list[bytes]:
         """Take the bytes written of each capture (pcap) since the last call, in the order of the plan's captures."""
 
+def tcp_sockets(messages: bytes) -> list[tuple[tuple[str, int], tuple[str, int], str, dict[str, Any]]]:
+    """Return the TCP sockets in messages of sock_diag(7): ends, algorithm (empty if unknown), statistics."""
+
 @final
 class Bridge:
     """A thread that carries packets between TUN devices and a simulation, whose time is that of the clock."""
@@ -291,16 +294,14 @@ class Bridge:
         ends: Sequence[tuple[str, int, Sequence[str], str | None]],
         routes: Sequence[tuple[int, int, int, int]],
     ) -> Bridge:
-        """Begin between ends: name, descriptor, addresses, capture.
-
-        A route is between two of them, by number: the senders' end, the receivers', and a range of external flows.
-        """
+        """Begin between ends (name, descriptor, addresses, capture) by routes (two of them, a range of flows)."""
 
     def is_running(self) -> bool:
         """Return True until the bridge has stopped, or has failed."""
 
-    def thread_id(self) -> int:
-        """Return the thread's number in the system."""
+    def thread_id(self) -> int: ...
+    def take_begun(self) -> list[tuple[int, int, dict[str, tuple[str, int]]]]:
+        """Return the connections that have begun since the last call: flow, protocol, address and port by end."""
 
     def stop(self) -> dict[str, Any]:
         """Stop; return lateness, connections, and counts of packets that were not carried. Raises `OSError`."""

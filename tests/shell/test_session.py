@@ -11,6 +11,8 @@ import pytest
 from shell.test_shell import CLIENT, PYTHON, SCENARIO, SERVER, in_namespaces, running
 
 import ackclock as ac
+from ackclock.figures import curves
+from ackclock.metrics import runs
 
 pytest_plugins = ["pytester"]
 
@@ -27,6 +29,37 @@ def test_programs_run_in_the_network_one_after_the_other(tmp_path: Path):
     assert data.flows["delivered_bytes"].min() >= 300_000
     assert data.flows.height == 2
     assert len(ac.capture([tmp_path / "captures" / "program.pcap"]).data.flows) == 2
+
+
+LOSSY = """
+duration = "1s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "20p" }
+loss = { probability = 0.02 }
+"""
+
+
+@in_namespaces
+def test_tcp_info_has_windows_and_retransmissions(tmp_path: Path):
+    """TCP_INFO counts the retransmissions that the capture at the sender shows."""
+    with ac.shell(LOSSY, peer=SERVER, captures=tmp_path / "captures") as net:
+        net.run([PYTHON, "-c", CLIENT], stdout=subprocess.DEVNULL, check=True)
+        algorithm = net.run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"], capture_output=True, text=True)
+    data = net.dataset()
+    (flow,) = data.flows.iter_rows(named=True)
+    (seen,) = ac.capture([tmp_path / "captures" / "peer.pcap"]).data.flows.iter_rows(named=True)
+    assert flow["congestion"] == algorithm.stdout.strip()
+    assert flow["retransmissions"] == flow["measured_retransmissions"] == seen["retransmissions"] > 0
+    windows = data.frame("flow_samples")["cwnd"].drop_nulls()
+    assert windows.len() > 5
+    assert windows.min() >= 1
+    assert curves.windows(next(runs(data))).labels == (f"flow {flow['flow']}",)
+    peer, program = (data.manifest["shell"]["connections"][-1]["tcp"][end] for end in ("peer", "program"))
+    assert peer["sent_bytes"] >= 300_000 > program["sent_bytes"]
+    assert peer["min_rtt_s"] == pytest.approx(0.04, abs=0.02)
 
 
 @in_namespaces

@@ -50,6 +50,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod setup;
 #[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
 pub mod store;
 #[cfg(target_os = "linux")]
 mod stream;
@@ -59,6 +61,10 @@ mod sys;
 mod tables;
 
 pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use info::Info;
+#[cfg(target_os = "linux")]
+pub use sockets::{tcp_sockets, TcpSocket};
 #[cfg(target_os = "linux")]
 pub use sys::duplicate;
 

@@ -75,7 +75,7 @@ mod _core {
     use crate::replay::ControllerReplay;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::shell::Bridge;
+    use crate::shell::{tcp_sockets, Bridge};
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

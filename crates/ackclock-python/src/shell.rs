@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use ackclock_core::Time;
+use ackclock_linux::{Info, TcpSocket};
 use ackclock_shell as shell;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -71,6 +72,17 @@ impl Bridge {
             .ok_or_else(stopped)
     }
 
+    /// Return the connections that have begun since the last call, without counts: flow, protocol, and by the name of
+    /// each end the address and the port there.
+    fn take_begun<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, u8, Bound<'py, PyDict>)>> {
+        let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = bridge.as_ref().map(shell::Bridge::take_begun);
+        let begun = begun.unwrap_or_default().into_iter();
+        begun
+            .map(|one| Ok((one.flow, one.key.protocol, ends(py, &one, &self.names)?)))
+            .collect()
+    }
+
     /// Stop, and return what was counted: lateness, connections, and packets that were not carried. Raises `OSError`
     /// if a device or a capture failed.
     fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -121,11 +133,8 @@ fn connection<'py>(
     row.set_item("last_s", one.last.seconds())?;
     row.set_item("is_closed", one.is_closed())?;
     row.set_item("is_rejected", one.is_rejected())?;
-    let (ends, to) = (PyDict::new(py), PyDict::new(py));
+    let to = PyDict::new(py);
     let [sender, receiver] = one.ends.map(|end| names[end].as_str());
-    for (name, (address, port)) in [(sender, one.key.source), (receiver, one.key.destination)] {
-        ends.set_item(name, (address.to_string(), port))?;
-    }
     for (name, counts) in [receiver, sender].into_iter().zip(&one.directions) {
         let direction = PyDict::new(py);
         direction.set_item("sent_packets", counts.sent_packets)?;
@@ -135,7 +144,66 @@ fn connection<'py>(
         direction.set_item("delay_mean_s", counts.delay_mean_s())?;
         to.set_item(name, direction)?;
     }
-    row.set_item("ends", ends)?;
+    row.set_item("ends", ends(py, one, names)?)?;
     row.set_item("to", to)?;
     Ok(row)
+}
+
+/// Return the address and the port at each end, by its name.
+fn ends<'py>(
+    py: Python<'py>,
+    one: &shell::Connection,
+    names: &[String],
+) -> PyResult<Bound<'py, PyDict>> {
+    let ends = PyDict::new(py);
+    for (end, (address, port)) in one.ends.iter().zip([one.key.source, one.key.destination]) {
+        ends.set_item(names[*end].as_str(), (address.to_string(), port))?;
+    }
+    Ok(ends)
+}
+
+/// Return the connected TCP sockets in messages of sock_diag(7): address and port here and there, the congestion control
+/// algorithm (empty if it was not reported), and the kernel's statistics.
+#[pyfunction]
+pub fn tcp_sockets<'py>(py: Python<'py>, messages: &[u8]) -> PyResult<Vec<SocketRow<'py>>> {
+    let row = |socket: TcpSocket| {
+        let [here, there] = socket
+            .ends
+            .map(|(address, port)| (address.to_string(), port));
+        Ok((
+            here,
+            there,
+            socket.congestion,
+            statistics(py, &socket.info)?,
+        ))
+    };
+    ackclock_linux::tcp_sockets(messages)
+        .into_iter()
+        .map(row)
+        .collect()
+}
+
+type SocketRow<'py> = ((String, u16), (String, u16), String, Bound<'py, PyDict>);
+
+fn statistics<'py>(py: Python<'py>, info: &Info) -> PyResult<Bound<'py, PyDict>> {
+    let seconds = |us: u64| us as f64 / 1e6;
+    let row = PyDict::new(py);
+    row.set_item("cwnd", info.cwnd)?;
+    row.set_item("ssthresh", optional(info.ssthresh_p()))?;
+    row.set_item("srtt_s", optional(info.srtt_s()))?;
+    row.set_item("min_rtt_s", optional(info.min_rtt_s()))?;
+    row.set_item("in_flight", info.in_flight())?;
+    row.set_item("sent_bytes", info.bytes_sent)?;
+    row.set_item("acknowledged_bytes", info.bytes_acked)?;
+    row.set_item("sent_segments", info.segments_out)?;
+    row.set_item("retransmissions", info.total_retransmissions)?;
+    row.set_item("timeouts", info.timeouts)?;
+    row.set_item("busy_s", seconds(info.busy_us))?;
+    row.set_item("receive_window_limited_s", seconds(info.window_limited_us))?;
+    row.set_item("send_buffer_limited_s", seconds(info.buffer_limited_us))?;
+    Ok(row)
+}
+
+fn optional(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
 }

@@ -64,9 +64,13 @@ pub struct Report {
     pub unknown: u64,
 }
 
+/// Connections that have begun since somebody looked, as they were then.
+type Begun = Arc<Mutex<Vec<Connection>>>;
+
 /// A thread that carries packets until it is told to stop.
 pub struct Bridge {
     stop: Arc<AtomicBool>,
+    begun: Begun,
     number: i32,
     thread: JoinHandle<io::Result<Report>>,
 }
@@ -83,7 +87,7 @@ impl Bridge {
     ) -> io::Result<Bridge> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut carrier = Carrier::new(simulation, devices, routes)?;
-        let stopped = Arc::clone(&stop);
+        let (stopped, begun) = (Arc::clone(&stop), Arc::clone(&carrier.begun));
         let thread = thread::Builder::new().name("bridge".to_owned());
         let (tell, told) = mpsc::channel();
         let thread = thread.spawn(move || {
@@ -93,6 +97,7 @@ impl Bridge {
         let number = told.recv().map_err(io::Error::other)?;
         Ok(Bridge {
             stop,
+            begun,
             number,
             thread,
         })
@@ -101,6 +106,11 @@ impl Bridge {
     /// The thread's number in the system.
     pub fn thread_id(&self) -> i32 {
         self.number
+    }
+
+    /// Take the connections that have begun since the last call; their counts are of that time.
+    pub fn take_begun(&self) -> Vec<Connection> {
+        std::mem::take(&mut self.begun.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// True until the thread has ended, by [`Bridge::stop`] or an error.
@@ -155,6 +165,7 @@ struct Carrier {
     simulation: Shared,
     ends: Vec<End>,
     connections: Connections,
+    begun: Begun,
     waiting: BinaryHeap<Waiting>,
     delivered: Vec<Delivered>,
     delivered_count: u64,
@@ -178,6 +189,7 @@ impl Carrier {
             simulation,
             ends: devices.into_iter().map(open).collect::<io::Result<_>>()?,
             connections: Connections::new(routes),
+            begun: Begun::default(),
             waiting: BinaryHeap::new(),
             delivered: Vec::new(),
             delivered_count: 0,
@@ -269,8 +281,13 @@ impl Carrier {
             self.report.unknown += 1;
             return Ok(false);
         };
+        let known = self.connections.all.len();
         let number = self.connections.number((route, end), header.key, now);
         let connection = &mut self.connections.all[number as usize];
+        if number as usize == known {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            begun.push(*connection);
+        }
         connection.count_entered(&header, end, now);
         let packet = ExternalPacket {
             bytes: bytes.to_vec(),

@@ -50,6 +50,12 @@ class Lines:
         """Number of lines."""
         return int(self.values.shape[1])
 
+    def with_values(self) -> Lines:
+        """Return the lines that have a value: of a program's refused connection nothing is known."""
+        kept = np.flatnonzero(~np.isnan(self.values).all(axis=0))
+        labels, groups = ([names[column] for column in kept] for names in (self.labels, self.groups))
+        return Lines(self.times_s, self.values[:, kept], tuple(labels), tuple(groups))
+
     def by_group(self) -> list[tuple[str, Lines]]:
         """Return the lines of each group, with its name."""
         result = []
@@ -118,7 +124,7 @@ def windows(view: RunView) -> Lines:
     """Return the congestion window of each flow (segments). Raises `InputError` if no window is known."""
     _check(view, "cwnd", "congestion windows")
     flows, count = view.cached(_sampled_flows), view.cached(instants).times_s.size
-    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), flows, count, "cwnd"))
+    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), flows, count, "cwnd")).with_values()
 
 
 def windows_to_add(view: RunView) -> Lines:

@@ -4,8 +4,8 @@ It runs as a script, with the standard library alone, as process 1 of its namesp
 
     python host.py SOCKET SETTINGS
 
-It sends the device over the socket and then waits for processes that others have left. Programs enter the namespaces by
-`nsenter`; all of them end with this process.
+It sends the device over the socket, then what the kernel says of the namespace's TCP sockets (`report`), and waits for
+processes that others have left. Programs enter the namespaces by `nsenter`; all of them end with this process.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,18 @@ DEVICE, QUEUE_P = "path0", 10_000
 
 #: Settings of the namespace by which programs without rights may listen at all ports, and send ICMP echo requests.
 PERMITTED = {"ip_unprivileged_port_start": "0", "ping_group_range": f"{os.getgid()} {os.getgid()}"}
+
+#: sock_diag(7): the protocol, a request about sockets, its flags for all of them, and the types that end an answer.
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, REQUEST_ALL, NLMSG_ERROR, NLMSG_DONE = 4, 20, 0x301, 2, 3
+
+#: Attributes asked for: TCP_INFO and the name of the algorithm. States that are not: TIME-WAIT and LISTEN.
+ATTRIBUTES, STATES = 1 << 1 | 1 << 3, 0xFFF & ~(1 << 6 | 1 << 10)
+
+#: Groups that are told of TCP sockets which end, of IPv4 and IPv6.
+ENDED = 1 << 0 | 1 << 2
+
+#: A netlink header, and the longest datagram of the kernel.
+HEADER, LONGEST = struct.Struct("=IHHII"), 1 << 16
 
 
 def device(settings: dict[str, Any]) -> int:
@@ -82,14 +97,61 @@ def send_device(outside: socket.socket, settings: dict[str, Any]) -> bool:
     return True
 
 
+def report(outside: socket.socket, interval_s: float) -> None:
+    """Send the kernel's messages about TCP sockets: of all at an interval, and of each when it ends.
+
+    A report is the time by the monotonic clock (a double) and a datagram of sock_diag(7). When the other side closes
+    its half of the connection, the last reports are sent.
+    """
+    netlink = socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG
+    with socket.socket(*netlink) as asked, socket.socket(*netlink) as ended:
+        ended.bind((0, ENDED))
+        due_s = time.monotonic()
+        is_over = False
+        while not is_over:
+            wait_s = max(0.0, due_s - time.monotonic())
+            ready, _, _ = select.select([outside, ended], [], [], wait_s)
+            is_over = outside in ready
+            if ended in ready:
+                with suppress(OSError):  # more than the kernel keeps
+                    outside.send(stamped(ended.recv(LONGEST)))
+            if is_over or time.monotonic() >= due_s:
+                due_s += interval_s * max(1.0, (time.monotonic() - due_s) // interval_s)
+                for datagram in responses(asked):
+                    outside.send(stamped(datagram))
+
+
+def stamped(datagram: bytes) -> bytes:
+    """Return a report."""
+    return struct.pack("=d", time.monotonic()) + datagram
+
+
+def responses(asked: socket.socket) -> Iterator[bytes]:
+    """Yield the kernel's datagrams about all TCP sockets that are connected."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        body = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, ATTRIBUTES, 0, STATES)
+        asked.send(HEADER.pack(HEADER.size + len(body), SOCK_DIAG_BY_FAMILY, REQUEST_ALL, 0, 0) + body)
+        kind = SOCK_DIAG_BY_FAMILY
+        while kind not in (NLMSG_DONE, NLMSG_ERROR):
+            datagram = asked.recv(LONGEST)
+            _, kind, *_ = HEADER.unpack_from(datagram)
+            if kind == SOCK_DIAG_BY_FAMILY:
+                yield datagram
+
+
 def main() -> int:
     """Be an end."""
     for each in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # they are for the programs
         signal.signal(each, signal.SIG_IGN)
+    settings = json.loads(sys.argv[2])
     with socket.socket(fileno=int(sys.argv[1])) as outside:
-        if not send_device(outside, json.loads(sys.argv[2])):
+        if not send_device(outside, settings):
             return 1
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing is left of processes without a parent
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing is left of processes without a parent
+        with suppress(OSError):  # a kernel that reports no sockets, or nobody who reads
+            report(outside, settings["interval_s"])
+        with suppress(OSError):  # closing it is not enough: `unshare` has it, too
+            outside.shutdown(socket.SHUT_RDWR)
     while True:
         signal.pause()
 

@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,6 +32,9 @@ SWITCHES = {
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "0",
     "/proc/sys/kernel/unprivileged_userns_clone": "1",
 }
+
+#: A report of sockets begins with its time; the longest.
+CLOCK, MAX_REPORT_BYTES = struct.Struct("=d"), 1 << 17
 
 #: Longest time until an end is there, in seconds.
 PATIENCE_S = 30.0
@@ -69,7 +73,7 @@ def _permission() -> str:
 class End:
     """An end of the network: namespaces with a device, in which programs run."""
 
-    def __init__(self, name: str, names: Sequence[str], place: Path, mtu: int) -> None:
+    def __init__(self, name: str, names: Sequence[str], place: Path, mtu: int, interval_s: float) -> None:
         self.name = name
         hosts, resolver = place / "hosts", place / "resolv.conf"
         lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
@@ -78,32 +82,44 @@ class End:
         #: Its IPv4 and its IPv6 address.
         self.addresses = ipv4, ipv6 = _addresses(name, names)
         files = {"/etc/hosts": str(hosts), "/etc/resolv.conf": str(resolver)}
-        settings = {"mtu": mtu, "ipv4": ipv4, "ipv6": ipv6, "files": files}
+        settings = {"mtu": mtu, "ipv4": ipv4, "ipv6": ipv6, "files": files, "interval_s": interval_s}
         #: Environment variables of its programs.
         self.variables = {"ACKCLOCK_PEER": _addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
         self._start(settings)
 
     def _start(self, settings: Mapping[str, object]) -> None:
         """Make the namespaces, and take the device. Raises `InputError`."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._reports, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         script = Path(__file__).with_name("host.py")
-        with ours, theirs:
+        with theirs:
             words = [*UNSHARE, sys.executable, "-I", "-S", str(script), str(theirs.fileno()), json.dumps(settings)]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
             theirs.close()
-            ours.settimeout(PATIENCE_S)
+            self._reports.settimeout(PATIENCE_S)
             try:
-                said, self._devices, _, _ = socket.recv_fds(ours, 4096, 1)
+                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, 1)
             except OSError as error:
                 said, self._devices = str(error).encode(), []
         if not self._devices:
             self.kill()
             raise InputError(f"shell: no network: found {said.decode() or 'an end that died'}; expected a TUN device")
+        self._reports.settimeout(None)
 
     @property
     def device(self) -> int:
         """The file descriptor of its TUN device."""
         return self._devices[0]
+
+    def reports(self) -> Iterator[tuple[float, bytes]]:
+        """Yield the reports of the TCP sockets here, with their times, until the end or `finish_reports`."""
+        while content := self._reports.recv(MAX_REPORT_BYTES):
+            (time_s,) = CLOCK.unpack_from(content)
+            yield time_s, content[CLOCK.size :]
+
+    def finish_reports(self) -> None:
+        """Ask for the last reports."""
+        with suppress(OSError):
+            self._reports.shutdown(socket.SHUT_WR)
 
     def enter(self, command: Sequence[str], directory: str | os.PathLike[str]) -> list[str]:
         """Return the words that run a command in the namespaces; it ends with the process that runs them.
@@ -140,6 +156,7 @@ class End:
         """End all that runs in the namespaces; the device goes with them."""
         self.kill_programs()
         self._process.wait()
+        self._reports.close()
         while self._devices:
             os.close(self._devices.pop())
 

@@ -18,6 +18,7 @@ from ackclock.input.source import Source
 from ackclock.plan import Plan
 from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
+from ackclock.shell.sockets import TOTALS, sender_of
 
 #: Name of the groups of the programs' connections, and how many have a flow of their own: of all pairs of ends
 #: together, and at least of each.
@@ -113,7 +114,8 @@ def used_flows(rows: Mapping[str, Any], plan: Plan, connections: Sequence[Mappin
     """Return the rows of flows: of those for programs only such as had connections that were not refused.
 
     A flow ends when its connections have: TCP when it was closed or reset, other protocols with their last packets.
-    The congestion control of a program's TCP is unknown.
+    The congestion control of a program's TCP is unknown unless the kernel has reported it. The kernel's totals are
+    those of the ends that send the data, over all connections of the flow.
     """
     external = {
         len(plan.flows) + number for number, each in enumerate(plan.datagrams) if each.source["kind"] == "external"
@@ -127,13 +129,35 @@ def used_flows(rows: Mapping[str, Any], plan: Plan, connections: Sequence[Mappin
     tcp = {flow for flow, those in of_flow.items() if any(each["protocol"] == socket.IPPROTO_TCP for each in those)}
     changed = {
         **rows,
-        "congestion": [UNKNOWN if flow in tcp else name for flow, name in zip(flows, rows["congestion"], strict=True)],
+        **_of_kernel(rows, flows, {flow: [sender_of(each["tcp"]) for each in of_flow[flow]] for flow in tcp}),
         "end_s": [
             _end_s(of_flow[flow]) if flow in of_flow else end_s
             for flow, end_s in zip(flows, np.asarray(rows["end_s"]).tolist(), strict=True)
         ],
     }
     return {name: [value for value, keep in zip(column, kept, strict=True) if keep] for name, column in changed.items()}
+
+
+def _of_kernel(
+    rows: Mapping[str, Any], flows: Sequence[int], known: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> dict[str, list[Any]]:
+    """Return the columns of flows that the kernel knows of TCP's, by the statistics of their connections."""
+    named = {flow: {str(one.get("congestion") or UNKNOWN) for one in those} for flow, those in known.items()}
+    columns: dict[str, dict[int, Any]] = {
+        "congestion": {flow: names.pop() if len(names) == 1 else UNKNOWN for flow, names in named.items()}
+    }
+    for name, statistic in TOTALS.items():
+        columns[name] = {flow: _total([one.get(statistic) for one in those]) for flow, those in known.items()}
+    return {
+        name: [by_flow.get(flow, value) for flow, value in zip(flows, np.asarray(rows[name]).tolist(), strict=True)]
+        for name, by_flow in columns.items()
+    }
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    """Return a sum; None if part of it is unknown."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _end_s(connections: Sequence[Mapping[str, Any]]) -> float:

@@ -28,10 +28,14 @@ from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
 from ackclock.shell import plans
 from ackclock.shell.namespaces import LISTENING_S, End, check
+from ackclock.shell.sockets import Sockets
 from ackclock.system import signals
 
 #: Rows are taken out of the simulation so often, in seconds.
 TAKING_S = 0.25
+
+#: The kernel is asked for the statistics of sockets at most so often; its last answers are awaited so long, in seconds.
+MIN_REPORTS_S, REPORTING_S = 0.01, 5.0
 
 #: A run is called an emulation of its scenario if 99 % of the packets are late by no more, in seconds.
 BOUND_S = 1e-3
@@ -120,6 +124,7 @@ class Network:
         self._data: Dataset | None = None
         self._counted: Mapping[str, Any] | None = None
         self._started: list[subprocess.Popen[Any]] = []
+        self._readers: list[threading.Thread] = []
 
     def __enter__(self) -> Network:
         if self._ends:
@@ -140,7 +145,7 @@ class Network:
         place.chmod(0o755)
         self._open.callback(self._reap)
         for name in self._names:
-            end = End(name, self._names, place, self._mtu)
+            end = End(name, self._names, place, self._mtu, max(self._plan.record.interval_s, MIN_REPORTS_S))
             self._open.enter_context(signals.cleanup(end.kill))
             self._ends[name] = end
         if self._captures:
@@ -151,10 +156,15 @@ class Network:
             [(name, end.device, end.addresses, self._capture_file(name)) for name, end in self._ends.items()],
             list(plans.routes(self._plan, len(self._ends))),
         )
+        self._open.callback(self._finish_reports)
         self._open.callback(self._stop)
         with suppress(OSError):  # before others' work, where that is permitted
             os.sched_setscheduler(self._bridge.thread_id(), os.SCHED_RR, os.sched_param(1))
         self._started_s = time.monotonic()
+        self._sockets = Sockets(self._started_s)
+        self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._names]
+        for reader in self._readers:
+            reader.start()
         taker = threading.Thread(target=self._take_rows, name="rows", daemon=True)
         taker.start()
         self._open.callback(taker.join)
@@ -257,7 +267,10 @@ class Network:
             self.close()
         if self._counted is None:
             raise InputError("shell: found a network without a result; expected it after its block")
-        self._append(self._simulation.finish(), self._counted["connections"])
+        connections = self._counted["connections"]
+        for each in connections:
+            each["tcp"] = self._sockets.statistics(each)
+        self._append(self._simulation.finish(), connections)
         plan = replace(self._plan, duration_s=self._elapsed_s)
         about = {**manifest(plan, "packet", plan.seeds[0], self._command_line), "shell": self._counted}
         return self._spool.dataset(about)
@@ -275,7 +288,20 @@ class Network:
             program.wait()
 
     def _stop(self) -> None:
+        self._sockets.begin(self._bridge.take_begun())
         self._counted = self._bridge.stop()
+
+    def _read(self, name: str) -> None:
+        """Read the reports of an end."""
+        for time_s, messages in self._ends[name].reports():
+            self._sockets.add(name, time_s, messages)
+
+    def _finish_reports(self) -> None:
+        """Wait for the last reports of all ends."""
+        for end in self._ends.values():
+            end.finish_reports()
+        for reader in self._readers:
+            reader.join(REPORTING_S)
 
     def _take_rows(self) -> None:
         """Take rows out of the simulation until the end; a bridge that fails ends all programs."""
@@ -284,6 +310,7 @@ class Network:
                 for end in self._ends.values():
                     end.kill_programs()
                 return
+            self._sockets.begin(self._bridge.take_begun())
             self._append(self._simulation.drain())
 
     def _append(
@@ -292,6 +319,8 @@ class Network:
         """Append rows; of flows for programs, those that had packets."""
         for table, columns in tables.items():
             rows = simulator.dataset_columns(table, columns, self._plan)
+            if table == "flow_samples":
+                rows = self._sockets.fill(rows)
             is_flows = table == "flows" and connections is not None
             self._spool.append(table, plans.used_flows(rows, self._plan, connections or ()) if is_flows else rows)
 
