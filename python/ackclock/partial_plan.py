@@ -18,6 +18,9 @@ from ackclock.plan.records import record
 #: Longest duration of a result: 30 days, the limit of a scenario.
 LONGEST_S = 720.0 * 3600
 
+#: Qdiscs that may shape to a rate below that of their link, and the parameter that has it.
+SHAPERS: Mapping[str, str] = {"tbf": "rate_bps", "cake": "bandwidth_bps"}
+
 
 def groups_of(name: str, names: Sequence[str | None]) -> list[int]:
     """Return the places of a group's name, or if it is none, of the names with that word: `web` means `cubic web`."""
@@ -178,7 +181,7 @@ class PartialPlan:
         return next((number for number in self.bottlenecks if self.links[number].name == name), None)
 
     def capacity_bps(self, number: int, measured_bps: float = math.nan) -> float | None:
-        """Return what a link can carry: its rate, or the rate of its token buckets if that is less.
+        """Return what a link can carry: its rate, or that of its qdisc's shaper if that is less.
 
         Where changes set the rate it is the mean over the measured part. With a trace, and where the plan has no rate,
         it is `measured_bps`, which an engine has computed for that part; without it, the mean of the trace.
@@ -187,13 +190,13 @@ class PartialPlan:
         rate_bps = self._mean_rate_bps(number, link.rate_bps)
         if (link.trace is not None or rate_bps is None) and not math.isnan(measured_bps):
             rate_bps = measured_bps
-        if link.queue is None or link.queue.discipline != "tbf":
+        if link.queue is None or link.queue.discipline not in SHAPERS:
             return rate_bps
         buckets = 1
         if link.queue.parameters.get("per_flow"):
             paths = [flow.forward.hops for flow in self.flows if flow.forward]
             buckets = sum(any(hop.link == number for hop in hops) for hops in paths)
-        shaped_bps = buckets * float(link.queue.parameters.get("rate_bps") or 0.0)
+        shaped_bps = buckets * float(link.queue.parameters.get(SHAPERS[link.queue.discipline]) or 0.0)
         rates = [rate for rate in (shaped_bps, rate_bps) if rate]
         return min(rates, default=None)
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from small_networks import dumbbell
 
 SMALL = ("--rate", "10Mbit", "--rtt", "20ms", "--flows", "3", "--duration", "8s")
 
@@ -106,6 +107,15 @@ def test_exit_status_4_if_no_setting_meets_the_requirements(tmp_path):
     found = call(tmp_path, *SMALL, "--require", "queue_delay_p95 <= 1us", "--vary", "limit=2p,40p", "--json")
     assert found.returncode == 4
     assert json.loads(found.stdout)["answer"] is None
+
+
+def test_a_rate_may_follow_a_trace_that_lies_beside_the_scenario(tmp_path):
+    (tmp_path / "lte.csv").write_text("0,5Mbit\n1,2Mbit\n2,5Mbit\n")
+    (tmp_path / "lte.toml").write_text(
+        'duration = "4s"\n' + dumbbell("1Mbit", "20ms").replace('"1Mbit"', '{ trace = "lte.csv" }') + "[[flows]]\n"
+    )
+    found = call(tmp_path, "lte.toml", "--require", "utilisation >= 0.1", "--candidates", "pfifo,codel", "--dry-run")
+    assert found.returncode == 0, found.stderr
 
 
 def test_dry_run_prints_the_settings_and_runs_nothing(tmp_path):

@@ -244,7 +244,8 @@ loss = {{ probability = 0.01 }}
 congestion = "reno"
 """
     data = ac.run(ac.loads(lossy).plan())
-    assert all(metrics.value(view, "min_share") < groups.STARVED for view in metrics.runs(data))
+    assert all(metrics.value(view, "utilisation") < groups.STARVED for view in metrics.runs(data))
+    assert [metrics.value(view, "min_share") for view in metrics.runs(data)] == [None]
     assert summary_text.starvation(metrics.runs(data)) == []
 
 
@@ -252,8 +253,8 @@ def test_a_share_is_of_what_a_token_bucket_lets_through() -> None:
     text = (
         MIX.partition("[[flows]]")[0].replace("DISCIPLINE", "tbf").replace(" LIMIT", ', rate = "3Mbit", limit = "60KB"')
     )
-    data = ac.run(ac.loads(text + '[[flows]]\ncongestion = "reno"\n').plan())
-    assert all(metrics.value(view, "min_share") > 0.9 for view in metrics.runs(data))
+    data = ac.run(ac.loads(text + '[[flows]]\ncount = 2\ncongestion = "reno"\n').plan())
+    assert all(metrics.value(view, "min_share") > 0.8 for view in metrics.runs(data))
 
 
 def test_slow_applications_and_small_windows_are_no_starvation() -> None:

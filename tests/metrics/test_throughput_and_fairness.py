@@ -77,9 +77,10 @@ def test_efficiency_counts_goodput_at_each_bottleneck_that_it_crosses() -> None:
     assert metrics.value(view(recorded, {**plan, "traffic": [{"group": 1}]}), "efficiency[web]") is None
 
 
-def test_efficiency_is_relative_to_a_policers_rate() -> None:
-    """15 s at 2 Mb/s hold 3.75 MB, of which 3 MB arrive; the link of 10 Mb/s behind the policer is not the measure."""
-    queue = {"discipline": "tbf", "parameters": {"rate_bps": 2e6, "per_flow": False}}
+@pytest.mark.parametrize(("discipline", "key"), [("tbf", "rate_bps"), ("cake", "bandwidth_bps")])
+def test_efficiency_is_relative_to_a_shapers_rate(discipline: str, key: str) -> None:
+    """15 s at 2 Mb/s hold 3.75 MB, of which 3 MB arrive; the link of 10 Mb/s behind the shaper is not the measure."""
+    queue = {"discipline": discipline, "parameters": {key: 2e6, "per_flow": False}}
     plan = {**PLAN, "links": [{"bottleneck": True, "rate_bps": 1e7, "queue": queue}]}
     rows = {"flows": synthetic.flows(1, measured_bytes=[3_000_000]), "links": synthetic.link()}
     assert metrics.of_run(view(rows, plan))["efficiency"] == pytest.approx(0.8)

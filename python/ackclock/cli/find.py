@@ -188,14 +188,14 @@ def _scenario_text(path: Path | None, given: Mapping[str, Any]) -> tuple[str, st
     import tomli_w
 
     from ackclock.input import units
-    from ackclock.input.source import named, source_text
-    from ackclock.scenario import builder
+    from ackclock.scenario import builder, planning
 
     present = {name: value for name, value in given.items() if value is not None}
     if path is not None:
         if name := next(iter(present), None):
             raise InputError(f"--{name}: found a scenario, too; expected one of them (or --vary {name}=VALUE)")
-        return source_text(path), named(path)
+        source = planning.source(path)
+        return source.text, source.name
     if missing := next((name for name in ("rate", "rtt") if name not in present), None):
         raise InputError(f"--{missing}: found nothing; expected a scenario file, or --rate and --rtt")
     try:

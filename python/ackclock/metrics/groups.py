@@ -257,10 +257,12 @@ def min_share(view: RunView) -> float | None:
     """Smallest share: the least goodput of a long-lived flow over its max-min fair share; below 0.1 it starves.
 
     Of the flows of the plan that were active for nine tenths of the measured part. 1 where all have their shares, in
-    whatever groups they are, whatever their RTTs. Null where the paths are not known. Source: the shares are Bertsekas
-    and Gallager's (1992, section 6.5.2); to judge by the worst-off is max-min fairness (RFC 5166).
+    whatever groups they are, whatever their RTTs. Null where the paths are not known, and for one flow by itself: what
+    it leaves unused, for losses on the path say, nobody takes from it. Source: the shares are Bertsekas and Gallager's
+    (1992, section 6.5.2); to judge by the worst-off is max-min fairness (RFC 5166).
     """
-    return min((share.part for share in view.cached(fair_shares)), default=None)
+    parts = [share.part for share in view.cached(fair_shares)]
+    return min(parts) if len(parts) > 1 else None
 
 
 def min_group_share(view: RunView) -> float | None:
@@ -306,7 +308,7 @@ def present(view: RunView) -> list[str]:
 def starved(view: RunView) -> Iterator[tuple[str, Sequence[Share], int]]:
     """Yield each group with long-lived flows that starve: its name, those flows, and how many it has.
 
-    One flow by itself does not starve: what it leaves unused, for losses on the path say, nobody takes from it.
+    One flow by itself does not starve (see `min_share`).
     """
     shares = view.cached(fair_shares)
     if len(shares) < 2:
@@ -318,6 +320,6 @@ def starved(view: RunView) -> Iterator[tuple[str, Sequence[Share], int]]:
 
 
 METRICS = (
-    Metric("min_share", "share", "Smallest share of a flow", min_share),
+    Metric("min_share", "share", "Smallest share of a flow", min_share, of_several=True),
     Metric("min_group_share", "share", "Smallest share of a group", min_group_share, ranks=(3,), of_several=True),
 )
