@@ -226,3 +226,11 @@ def test_captures_of_other_runs_are_not_joined(files, place):
     assert done.exit_code == 2
     assert "packets of the same connections" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_few_packets_leave_the_drift_unknown():
+    out = np.array([0.0, 0.1, 0.9]), np.array([0.0201, 0.0203, 0.0202])
+    back = np.array([0.05, 0.15]), np.array([-0.0201, -0.0204])
+    first = relate(out, back, 1e-9)
+    assert (first.drift, first.drift_error) == (0.0, np.inf)
+    assert abs(first.offset_s) <= first.error_s

@@ -10,6 +10,7 @@ directions; whatever they are, it is off by no more than half the room.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,13 +22,17 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 #: Microseconds in a second: the linear program's unit, far from its tolerance.
 US = 1e6
 
+#: Fewest stretches of time whose shortest delays tell a drift.
+MIN_STRETCHES = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
     """Offset of the second clock from the first at `reference_s` of the first, its drift, and their errors.
 
     `error_s` is a bound, whatever the delays are. `drift_error` comes from how much the shortest delays differ from one
-    stretch of time to the next.
+    stretch of time to the next. Directions with fewer than `MIN_STRETCHES` of them do not tell the drift: it is 0 then,
+    with an infinite error.
     """
 
     reference_s: float
@@ -57,8 +62,10 @@ def relate(out: tuple[Floats, Floats], back: tuple[Floats, Floats], tick_s: floa
         ((out_s - middle_s) / span_s, US * (above_s - base_s)),
         ((back_s - middle_s) / span_s, US * (base_s - below_s)),
     ]
-    (noise_out, slope_out), (noise_back, slope_back) = (_below(*cloud) for cloud in clouds)
-    slope = slope_out if noise_out < noise_back else -slope_back
+    noise, slope = math.inf, 0.0
+    for sign, (x, y) in zip((1.0, -1.0), clouds, strict=True):
+        if len(x) >= MIN_STRETCHES:
+            noise, slope = min((noise, slope), _below(x, y, sign), key=lambda found: found[0])
     high = float((clouds[0][1] - slope * clouds[0][0]).min())
     low = -float((clouds[1][1] + slope * clouds[1][0]).min())
     return Relation(
@@ -66,15 +73,15 @@ def relate(out: tuple[Floats, Floats], back: tuple[Floats, Floats], tick_s: floa
         offset_s=base_s + (high + low) / 2 / US,
         error_s=abs(high - low) / 2 / US + tick_s,
         drift=slope / US / span_s,
-        drift_error=2 * (min(noise_out, noise_back) / US + tick_s) / span_s,
+        drift_error=2 * (noise / US + tick_s) / span_s,
     )
 
 
-def _below(x: Floats, y: Floats) -> tuple[float, float]:
-    """Return how far points typically lie above the line below the cloud, and the slope of that line."""
+def _below(x: Floats, y: Floats, sign: float) -> tuple[float, float]:
+    """Return how far points typically lie above the line below the cloud, and the slope of that line times a sign."""
     from scipy.optimize import linprog
 
     centre = float(x.mean())
     result = linprog([-1.0, 0.0], A_ub=np.column_stack([np.ones_like(x), x - centre]), b_ub=y, bounds=(None, None))
     height, slope = result.x if result.x is not None else (float(y.min()), 0.0)  # None: all at one instant
-    return float(np.median(y - height - slope * (x - centre))), float(slope)
+    return float(np.median(y - height - slope * (x - centre))), sign * float(slope)

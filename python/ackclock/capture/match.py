@@ -8,6 +8,7 @@ left out. What was lost before the first point or behind the second is told by t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,6 +97,7 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
         .join(two.rename({"time_ns": "ns_2", "n": "n_2"}), on=PACKET, how="full", coalesce=True)
         .with_columns(pl.coalesce(name, f"{name}_right") for name in shared)
         .select(*shared, "ns_1", "n_1", "ns_2", "n_2")
+        .sort("pair", "from_first", "n_1", "n_2")
     )
     in_both = packets.filter(pl.col("ns_1").is_not_null() & pl.col("ns_2").is_not_null()).height
     if not in_both:
@@ -108,7 +110,7 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
             f"--join: of {packets.height:,} packets of the same connections {in_both:,} are in both "
             f"{readable(first)} and {readable(second)}; expected two captures of the same flows"
         )
-    packets = packets.join(_directions(packets), on=["pair", "from_first"])
+    packets = packets.join(_directions(packets), on=["pair", "from_first"], maintain_order="left")
     data = packets.group_by("out").agg(pl.col("payload_bytes").sum())
     carried = dict(zip(data["out"], data["payload_bytes"], strict=True))
     paths = (first, second)
@@ -149,7 +151,8 @@ def _relation(packets: pl.DataFrame) -> Relation | None:
     clouds = []
     for out in (OUT, BACK):
         shortest = pl.col("later").arg_min() if out else pl.col("later").arg_max()
-        rows = both.filter(pl.col("out") == out).group_by("stretch").agg(pl.col("ns_1", "later").get(shortest))
+        stretches = both.filter(pl.col("out") == out).group_by("stretch", maintain_order=True)
+        rows = stretches.agg(pl.col("ns_1", "later").get(shortest))
         clouds.append(((rows["ns_1"] - begin_ns).to_numpy() * 1e-9, (rows["later"] - base_ns).to_numpy() * 1e-9))
     fine = both.select((pl.col("ns_1") % 1000 != 0).any() | (pl.col("later") % 1000 != 0).any()).item()
     try:
@@ -293,6 +296,7 @@ def _delays(joined: Joined, near: Dataset, interval_s: float) -> pl.DataFrame:
 def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
     """Return the entry `joined` of the analysis."""
     relation = joined.relation
+    drift = relation if relation and math.isfinite(relation.drift_error) else None
     data = pl.col("payload_bytes") > 0
     between = placed.filter(pl.col("place") == "between")
     delays = _with_delays(joined)
@@ -303,8 +307,8 @@ def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
         "packets": joined.packets.drop_nulls(["ns_1", "ns_2"]).height,
         "offset_s": relation and relation.offset_s,
         "offset_error_s": relation and relation.error_s,
-        "drift_ppm": relation and 1e6 * relation.drift,
-        "drift_error_ppm": relation and 1e6 * relation.drift_error,
+        "drift_ppm": drift and 1e6 * drift.drift,
+        "drift_error_ppm": drift and 1e6 * drift.drift_error,
         "segments_lost_before": counts.get("before", 0),
         "segments_lost_between": between.filter(data).height,
         "acks_lost_between": between.filter(~data).height,

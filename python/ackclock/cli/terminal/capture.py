@@ -98,7 +98,7 @@ def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
     console.print(
         f"  Clock offset (second − first): {joined['offset_s']:+.6f} s ± "
         f"{numbers.value(joined['offset_error_s'], 's')}; "
-        f"drift {joined['drift_ppm']:+.3f} ± {joined['drift_error_ppm']:.3f} ppm."
+        f"{_drift(joined)}."
     )
 
 
@@ -150,3 +150,10 @@ def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: C
         console.print(Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"))
         if finding.next:
             console.print(f"  {finding.next}")
+
+
+def _drift(joined: Mapping[str, Any]) -> str:
+    """Return how the clocks drift, if the packets tell."""
+    if joined["drift_ppm"] is None:
+        return "too few packets to tell their drift"
+    return f"drift {joined['drift_ppm']:+.3f} ± {joined['drift_error_ppm']:.3f} ppm"
