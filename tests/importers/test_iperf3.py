@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from tests.importers.test_importing import DATA, call, metrics, rejected, saved
 
 from ackclock import importers
+from ackclock.figures import curves
+from ackclock.metrics import runs
 
 
 def test_iperf3_reports_windows_round_trips_bytes_and_retransmissions():
@@ -29,6 +32,15 @@ def test_iperf3_reports_windows_round_trips_bytes_and_retransmissions():
     assert data.manifest["imported"]["began_s"] == [1795442506.0]
     assert data.queue_samples.height == data.links.height == data.events.height == 0
     assert samples["ssthresh"].null_count() == samples.height
+
+
+def test_goodput_of_uneven_intervals_is_that_of_each():
+    """The curve at a sample is what was delivered since the one before, however long that took."""
+    data = importers.read([DATA / "tcp.json"])
+    drawn = curves.goodputs(next(runs(data)))
+    first = data.flow_samples.filter(data.flow_samples["flow"] == 0).sort("time_s")
+    bytes_ = np.diff(first["delivered_bytes"].to_numpy(), prepend=0)
+    assert drawn.values[:, 0] == pytest.approx(8 * bytes_ / np.diff(first["time_s"].to_numpy(), prepend=0.0))
 
 
 def test_iperf3_in_reverse_has_the_other_direction_and_no_window():

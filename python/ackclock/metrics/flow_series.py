@@ -172,19 +172,20 @@ class _Points:
 def goodputs(view: RunView, flows: npt.NDArray[np.uint32], window_s: float) -> Iterator[tuple[Array, Array]]:
     """Yield in blocks sample times of these ascending flows, and their goodput (times × flows).
 
-    In bit/s over the last `window_s`, shorter at the start, from samples of what was acknowledged.
+    In bit/s over the last `window_s`, shorter at the start, and since the sample before if that is earlier; from
+    samples of what was acknowledged.
     """
-    before_s, before = np.empty(0), np.zeros((0, flows.size))
+    before_s, before = np.zeros(1), np.zeros((1, flows.size))
     for block in view.rows("flow_samples").blocks("flow", "delivered_bytes"):
         times_s, sofar = _matrix(block, flows, before[-1:])
         every_s, every = np.concatenate([before_s, times_s]), np.concatenate([before, sofar])
-        first = np.searchsorted(every_s, times_s - window_s * (1 + 1e-9))
+        earlier = np.arange(before_s.size, every_s.size) - 1
+        first = np.minimum(np.searchsorted(every_s, times_s - window_s * (1 + 1e-9)), earlier)
         span_s = (times_s - every_s[first])[:, None]
         bits = 8 * (sofar - every[first])
         yield times_s, np.divide(bits, span_s, out=np.zeros_like(bits), where=span_s > 0)
-        if every_s.size:
-            kept = slice(int(np.searchsorted(every_s, every_s[-1] - window_s * (1 + 1e-9))), None)
-            before_s, before = every_s[kept], every[kept]
+        kept = slice(int(np.searchsorted(every_s[:-1], every_s[-1] - window_s * (1 + 1e-9))), None)
+        before_s, before = every_s[kept], every[kept]
 
 
 def _matrix(block: Block, flows: npt.NDArray[np.uint32], before: Array) -> tuple[Array, Array]:
