@@ -161,8 +161,10 @@ print(sorted(bits))
 def test_the_status_is_the_programs(tmp_path: Path):
     assert shell(tmp_path, "--", "sh", "-c", "exit 7").returncode == 7
     assert shell(tmp_path, "--", "sh", "-c", "kill -9 $$").returncode == 137
+    before = (tmp_path / "out" / "manifest.json").read_bytes()
     missing = shell(tmp_path, "--", "/none/such")
-    assert (missing.returncode, missing.stderr.splitlines()[0]) == (127, "/none/such: No such file or directory")
+    assert (missing.returncode, missing.stderr) == (127, "/none/such: No such program\n")
+    assert (tmp_path / "out" / "manifest.json").read_bytes() == before
 
 
 @in_namespaces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,6 +88,10 @@ def shell(
         raise click.UsageError(
             "--at: found a program or --peer as well; expected commands at hosts, the last the program"
         )
+    words = program or (os.environ.get("SHELL", "sh"),)
+    if not hosts and shutil.which(words[0]) is None:  # before anything is replaced
+        click.echo(f"{words[0]}: No such program", err=True)
+        sys.exit(NO_PROGRAM)
     nodes = tuple(dict.fromkeys(host for host, _ in hosts))
     loaded = run_jobs.apply_options(lambda: plans.with_programs(planning.source(scenario), nodes), chosen)
     plan = plans.planned(loaded, run_jobs.seeds(chosen), nodes)
@@ -100,8 +105,8 @@ def shell(
         network = Network(plan, ends, peer=peer, mtu=mtu, captures=captures, command_line=chosen.command)
         with network:
             network.serve(hosts[:-1])
-            at, words = hosts[-1] if hosts else (None, program or (os.environ.get("SHELL", "sh"),))
-            status = _status(network, words, at)
+            at, command = hosts[-1] if hosts else (None, words)
+            status = _status(network, command, at)
         data = network.dataset()
         data.write(folder, captures, lambda new: errors.extend(job.write_report(data, new)))
     for error in errors:
