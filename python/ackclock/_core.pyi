@@ -337,15 +337,15 @@ class MeanField:
 class Listing:
     """The TCP segments of a capture, each with a key that identifies it in other captures of the same path."""
 
-    def __new__(cls, path: str | PathLike[str], filter: str = "") -> Listing:
-        """Open a file; `-` is standard input.
+    def __new__(cls, path: str | PathLike[str], filter: str = "", datagrams: bool = False) -> Listing:
+        """Open a file; `-` is standard input. With `datagrams`, those of QUIC are listed, too.
 
         Raises:
             ValueError: the filter is invalid; the message gives the position.
         """
 
-    def advance(self, segments: int) -> bool:
-        """Read at most `segments` segments, without holding the interpreter; return False at the end."""
+    def advance(self, packets: int) -> bool:
+        """Read at most `packets` packets, without holding the interpreter; return False at the end."""
 
     def drain(self) -> dict[str, dict[str, _Column]]:
         """Take the rows since the last call.
@@ -428,13 +428,16 @@ class Capture:
         `mtu` in bytes, the smallest reported, or None; `errors`, their number; `first_s`, the time of the first.
         """
 
+    def udp(self, max_flows: int) -> str:
+        """Return JSON: the flows of UDP with the most bytes, and the sum of the others."""
+
     def files(self) -> list[dict[str, Any]]:
         """Return a report on each file so far.
 
-        Keys: `path`, `refused` (True if it is unreadable), `note` (the reason why it, or its rest, is unreadable),
-        `dropped` (packets that the capturing host reports as lost; None if it reports nothing), and counts: `packets`,
-        `segments`, `unknown_link`, `not_ip`, `not_tcp`, `later_fragments`, `cut`, `malformed`, `bad_checksums`,
-        `offloaded_checksums`, `super_segments`, `seen_before`, `without_time`, `out_of_order_timestamps`.
+        Keys: `path`, `refused` (unreadable), `note` (why it, or its rest, is), `dropped` (packets that the capturing
+        host reports as lost, or None), and counts: `packets`, `segments`, `unknown_link`, `not_ip`, `not_tcp`,
+        `datagrams`, `later_fragments`, `cut`, `malformed`, `bad_checksums`, `offloaded_checksums`, `super_segments`,
+        `seen_before`, `without_time`, `out_of_order_timestamps`.
         """
 
     @property
@@ -467,10 +470,7 @@ class Capture:
         """
 
     def levels(self, rate_bps: float, most: int) -> dict[str, list[float] | list[bool]]:
-        """Return the bucket level of that path at a rate: the columns `time_s`, `level_bytes` and `lost`, thinned.
-
-        Each of `most` equal parts of the time has the highest and the lowest level of delivered and of lost packets.
-        """
+        """Return the level of a bucket of this rate: `time_s`, `level_bytes`, `lost`; the extremes in `most` parts."""
 
     @property
     def connections(self) -> int:

@@ -339,4 +339,4 @@ def test_slow_start_behind_timeouts_is_no_short_transfer():
 def test_where_nothing_is_given_of_the_time_nothing_is_decided():
     assert diagnose(reported()).verdict is Cause.UNDECIDED
     none = {**reported(), "connections": 0, "flows": []}
-    assert sentences(none)[0][0] == "The capture contains no TCP connection."
+    assert sentences(none)[0][0] == "The capture contains no connection of TCP or QUIC."

@@ -100,6 +100,7 @@ def test_the_results_have_the_promised_keys(outcome):
         "capture_loss",
         "clock_steps",
         "flows",
+        "udp",
         "summary",
     ]
     flow = outcome.analysis["flows"][0]

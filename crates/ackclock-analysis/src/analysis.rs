@@ -1,4 +1,4 @@
-//! Analysis of captures as a whole: segments in, rows out.
+//! Analysis of captures as a whole: packets in, rows out.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,10 @@ use crate::output::{Options, Output};
 use crate::path;
 use crate::series::Arrival;
 use crate::tables::Tables;
-use ackclock_pcap::files::{Capture, Counts};
+use crate::udp::UdpFlows;
+use ackclock_pcap::files::{Capture, Counts, Packet};
 use ackclock_pcap::filter::Filter;
-use ackclock_pcap::packet::{IcmpError, Segment};
+use ackclock_pcap::packet::{Datagram, IcmpError, Segment};
 
 /// Longer than any capture: 4.5 years. Times of damaged files stay within.
 const LONGEST_NS: i64 = 1 << 57;
@@ -25,6 +26,7 @@ const LATE_BLOCK_NS: i64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Analysis {
     connections: Connections,
+    udp: UdpFlows,
     icmp: IcmpLog,
     /// Rows since the last were taken, and the series of the paths.
     pub output: Output,
@@ -44,6 +46,7 @@ impl Analysis {
     pub fn new(options: Options) -> Self {
         Self {
             connections: Connections::within(options.max_bytes),
+            udp: UdpFlows::default(),
             icmp: IcmpLog::default(),
             output: Output::new(options),
             origin_ns: None,
@@ -62,10 +65,26 @@ impl Analysis {
         if segment.duplicate {
             return;
         }
-        let now_ns = self.time_ns(segment);
+        let now_ns = self.time_ns(segment.time_ns, (segment.file, segment.interface));
         self.now_ns = Some(now_ns);
         self.segments += 1;
         self.connections.take(segment, now_ns, &mut self.output);
+    }
+
+    /// Take a datagram in; one without a time has that of the packet before.
+    #[cold]
+    pub fn take_datagram(&mut self, datagram: &Datagram) {
+        if datagram.duplicate {
+            return;
+        }
+        let now_ns = self.time_ns(datagram.time_ns, (datagram.file, datagram.interface));
+        self.now_ns = Some(now_ns);
+        self.udp.take(datagram, now_ns);
+    }
+
+    /// Return the flows of UDP.
+    pub fn udp(&self) -> &UdpFlows {
+        &self.udp
     }
 
     /// Take ICMP errors in that were captured before the last segment.
@@ -88,22 +107,22 @@ impl Analysis {
         self.icmp.reports()
     }
 
-    /// The time since the first segment. Where it goes back by a little it stays, as order decides; by more, somebody
+    /// The time since the first packet, of one captured on an interface of a file. Where it goes back by a little it stays, as order decides; by more, somebody
     /// has set the clock, and the time goes on from there.
     #[inline]
-    fn time_ns(&mut self, segment: &Segment) -> i64 {
+    fn time_ns(&mut self, time_ns: Option<i64>, (file, interface): (u32, u32)) -> i64 {
         let Some(before_ns) = self.now_ns else {
-            self.origin_ns = segment.time_ns;
+            self.origin_ns = time_ns;
             return 0;
         };
-        let Some(time_ns) = segment.time_ns else {
+        let Some(time_ns) = time_ns else {
             return before_ns;
         };
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         let since_ns = time_ns.saturating_sub(origin_ns);
         let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
         self.clamped_timestamps += u64::from(now_ns != since_ns);
-        let captured = (segment.file, segment.interface, now_ns);
+        let captured = (file, interface, now_ns);
         let previous = self.previous.replace(captured);
         let now_ns = (now_ns + self.set_back_ns).min(LONGEST_NS);
         if now_ns >= before_ns {
@@ -161,12 +180,12 @@ impl Analysis {
         self.clamped_timestamps
     }
 
-    /// When the first segment was captured, in nanoseconds since 1970, if the capture has times.
+    /// When the first packet was captured, in nanoseconds since 1970, if the capture has times.
     pub fn origin_ns(&self) -> Option<i64> {
         self.origin_ns
     }
 
-    /// Return the time from the first segment to the last, in seconds.
+    /// Return the time from the first packet to the last, in seconds.
     pub fn duration_s(&self) -> f64 {
         self.now_ns.unwrap_or(0) as f64 * 1e-9
     }
@@ -221,8 +240,9 @@ impl FileAnalysis {
             if self.ended || self.analysis.output.tables.flows.flow.len() >= enough {
                 break;
             }
-            match self.capture.next_segment() {
-                Some(segment) => self.analysis.take(segment),
+            match self.capture.next_packet() {
+                Some(Packet::Segment(segment)) => self.analysis.take(segment),
+                Some(Packet::Datagram(datagram)) => self.analysis.take_datagram(datagram),
                 None => self.ended = true,
             }
             if self.capture.has_icmp_errors() {

@@ -1,5 +1,5 @@
-//! Analysis of packet captures: from the TCP segments that [`ackclock_pcap`] reads to connections ([`connections`],
-//! [`flow`]), the limits of their paths ([`path`]) and the results ([`analysis`], [`tables`]).
+//! Analysis of packet captures: from the packets that [`ackclock_pcap`] reads to connections of TCP ([`connections`],
+//! [`flow`]) and flows of UDP ([`udp`]), the limits of their paths ([`path`]) and the results ([`analysis`], [`tables`]).
 
 pub mod ack_trace;
 pub mod analysis;
@@ -14,3 +14,4 @@ pub mod series;
 pub mod shared_bottleneck;
 pub mod tables;
 pub mod top_talkers;
+pub mod udp;

@@ -1,7 +1,7 @@
-//! The segments of several files merged by time, with the packet counts of each file.
+//! The TCP segments and UDP datagrams of several files merged by time, with the packet counts of each file.
 //!
 //! A file keeps its own order, even where its timestamps go back: reordering is judged by order, not by a clock. One
-//! segment of each file is prefetched, so memory does not grow with the files, of which only some are open at a time.
+//! packet of each file is prefetched, so memory does not grow with the files, of which only some are open at a time.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::ReadError;
 use crate::filter::Filter;
 use crate::framing::{Interface, Records};
-use crate::packet::{self, Checksum, IcmpError, Segment, Skipped};
+use crate::packet::{self, Checksum, Datagram, IcmpError, Segment, Skipped};
 use crate::source::{Source, STANDARD_INPUT};
 use duplicate_filter::DuplicateFilter;
 
@@ -36,8 +36,10 @@ pub struct Counts {
     pub unknown_link: u64,
     /// Frames without IP.
     pub not_ip: u64,
-    /// IP packets without TCP.
+    /// IP packets without TCP, UDP datagrams among them.
     pub not_tcp: u64,
+    /// UDP datagrams, including duplicates.
+    pub datagrams: u64,
     /// Fragments without the ports.
     pub later_fragments: u64,
     /// Packets of which too little was captured.
@@ -50,12 +52,29 @@ pub struct Counts {
     pub offloaded_checksums: u64,
     /// Segments larger than any frame.
     pub super_segments: u64,
-    /// Segments captured before on another interface or in the other direction.
+    /// Segments and datagrams captured before on another interface or in the other direction.
     pub duplicate: u64,
     /// Packets without a time.
     pub without_time: u64,
     /// Packets with an earlier time than the one before them.
     pub out_of_order_timestamps: u64,
+}
+
+/// A packet of a transport protocol.
+#[derive(Clone, Copy, Debug)]
+pub enum Packet<'a> {
+    /// A TCP segment.
+    Segment(&'a Segment),
+    /// A UDP datagram.
+    Datagram(&'a Datagram),
+}
+
+/// The protocol of the last packet that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Protocol {
+    #[default]
+    Tcp,
+    Udp,
 }
 
 /// One of the files.
@@ -65,8 +84,10 @@ pub struct File {
     number: u32,
     filter: Arc<Filter>,
     records: Option<Records<Source>>,
-    /// The prefetched segment, or else the last one that was read.
+    /// The prefetched packet, or else the last one that was read, is in one of these two.
+    protocol: Protocol,
     segment: Segment,
+    datagram: Datagram,
     is_prefetched: bool,
     waiting: bool,
     duplicate_filter: DuplicateFilter,
@@ -85,7 +106,9 @@ impl File {
             number,
             filter,
             records: None,
+            protocol: Protocol::Tcp,
             segment: Segment::default(),
+            datagram: Datagram::default(),
             is_prefetched: false,
             waiting: false,
             duplicate_filter: DuplicateFilter::default(),
@@ -145,7 +168,7 @@ impl File {
         self.reason.is_some() && self.counts.packets == self.counts.unknown_link
     }
 
-    /// Close the file until its first segment is due; standard input stays open, as it cannot be reopened.
+    /// Close the file until its first packet is due; standard input stays open, as it cannot be reopened.
     fn wait(&mut self) {
         if self.records.is_some() && self.path.as_os_str() != STANDARD_INPUT {
             self.records = None;
@@ -154,34 +177,45 @@ impl File {
         }
     }
 
-    /// Return the time of the prefetched segment.
+    /// Return the time of the prefetched packet.
     fn due_ns(&self) -> Option<i64> {
         self.is_prefetched
-            .then(|| self.segment.time_ns.unwrap_or(self.previous_ns))
+            .then(|| self.time_ns().unwrap_or(self.previous_ns))
     }
 
-    /// Take the prefetched segment; reopen a file that was closed to wait.
-    fn take(&mut self) -> Option<Segment> {
+    /// Return the time of the last packet that was read.
+    fn time_ns(&self) -> Option<i64> {
+        match self.protocol {
+            Protocol::Tcp => self.segment.time_ns,
+            Protocol::Udp => self.datagram.time_ns,
+        }
+    }
+
+    /// Return the last packet that was read.
+    #[inline]
+    fn packet(&self) -> Packet<'_> {
+        match self.protocol {
+            Protocol::Tcp => Packet::Segment(&self.segment),
+            Protocol::Udp => Packet::Datagram(&self.datagram),
+        }
+    }
+
+    /// Return the prefetched packet, or else the next one; reopen a file that was closed to wait.
+    #[inline]
+    fn next(&mut self) -> Option<Packet<'_>> {
         if self.waiting {
             *self = Self::open(&self.path, self.number, Arc::clone(&self.filter));
-            self.prefetch();
         }
-        std::mem::take(&mut self.is_prefetched).then_some(self.segment)
-    }
-
-    /// Return the prefetched segment, or else the next one.
-    #[inline]
-    fn next(&mut self) -> Option<&Segment> {
         let known = std::mem::take(&mut self.is_prefetched);
-        (known || self.read()).then_some(&self.segment)
+        (known || self.read()).then(|| self.packet())
     }
 
-    /// Read the next segment ahead.
+    /// Read the next packet ahead.
     fn prefetch(&mut self) {
         self.is_prefetched = self.read();
     }
 
-    /// Read the next segment; return false at the end.
+    /// Read the next packet; return false at the end.
     #[inline]
     fn read(&mut self) -> bool {
         while let Some(records) = &mut self.records {
@@ -211,12 +245,29 @@ impl File {
             let segment = &mut self.segment;
             match packet::decode_into(&record, segment) {
                 Ok(()) => {
+                    self.protocol = Protocol::Tcp;
                     segment.file = self.number;
                     // Only such captures can have a packet at two places.
                     if segment.outbound.is_some() || records.interfaces().len() > 1 {
                         segment.duplicate = self.duplicate_filter.is_duplicate(segment);
                     }
                     self.counts.count(segment);
+                    return true;
+                }
+                Err(Skipped::Udp) => {
+                    let datagram = &mut self.datagram;
+                    if let Err(skipped) = packet::datagram_into(&record, datagram) {
+                        self.counts.count_skipped(skipped);
+                        continue;
+                    }
+                    self.protocol = Protocol::Udp;
+                    datagram.file = self.number;
+                    if datagram.outbound.is_some() || records.interfaces().len() > 1 {
+                        datagram.duplicate = self.duplicate_filter.is_duplicate_datagram(datagram);
+                        self.counts.duplicate += u64::from(datagram.duplicate);
+                    }
+                    self.counts.count_skipped(Skipped::Udp);
+                    self.counts.datagrams += 1;
                     return true;
                 }
                 Err(skipped) => {
@@ -274,7 +325,7 @@ impl Counts {
         *match skipped {
             Skipped::LinkType => &mut self.unknown_link,
             Skipped::NotIp => &mut self.not_ip,
-            Skipped::NotTcp | Skipped::Icmp => &mut self.not_tcp,
+            Skipped::NotTcp | Skipped::Icmp | Skipped::Udp => &mut self.not_tcp,
             Skipped::LaterFragment => &mut self.later_fragments,
             Skipped::Cut => &mut self.cut,
             Skipped::Malformed => &mut self.malformed,
@@ -282,13 +333,13 @@ impl Counts {
     }
 }
 
-/// The segments of all files, in the order of their times.
+/// The packets of all files, in the order of their times.
 #[derive(Debug)]
 pub struct Capture {
     files: Vec<File>,
     order: BinaryHeap<Reverse<(i64, usize)>>,
-    /// The last segment of a merged capture.
-    merged: Option<Segment>,
+    /// The file of the last packet of a merged capture, which is the next to be read.
+    current: Option<usize>,
     /// ICMP errors of a merged capture since they were last taken.
     icmp_errors: Vec<IcmpError>,
 }
@@ -318,7 +369,7 @@ impl Capture {
         Self {
             files,
             order,
-            merged: None,
+            current: None,
             icmp_errors: Vec::new(),
         }
     }
@@ -354,32 +405,59 @@ impl Capture {
         }
     }
 
-    /// Return a reference to the next segment, so that only callers that keep it copy it.
+    /// Return the next TCP segment; datagrams before it are skipped.
     #[inline]
     pub fn next_segment(&mut self) -> Option<&Segment> {
+        loop {
+            if let Packet::Datagram(_) = self.advance()? {
+                continue;
+            }
+            // The packet is looked up again, since a loop cannot return what it borrowed.
+            let file = self.current.unwrap_or(0);
+            return Some(&self.files[file].segment);
+        }
+    }
+
+    /// Return a reference to the next packet, so that only callers that keep it copy it.
+    #[inline]
+    pub fn next_packet(&mut self) -> Option<Packet<'_>> {
+        self.advance()
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Option<Packet<'_>> {
         if self.files.len() == 1 {
             return self.files[0].next();
         }
-        self.merged = self.next_of_several();
-        self.merged.as_ref()
+        self.next_of_several()
     }
 
-    fn next_of_several(&mut self) -> Option<Segment> {
+    /// Return the next packet of several files. It stays in its file, which is read on when it is done with.
+    fn next_of_several(&mut self) -> Option<Packet<'_>> {
+        if let Some(number) = self.current.take() {
+            self.read_ahead(number);
+        }
         loop {
-            let mut first = self.order.peek_mut()?;
-            let Reverse((_, number)) = *first;
-            let file = &mut self.files[number];
-            let segment = file.take();
-            file.prefetch();
-            self.icmp_errors.append(&mut file.icmp_errors);
+            let Reverse((_, number)) = *self.order.peek()?;
+            if self.files[number].next().is_some() {
+                self.current = Some(number);
+                return Some(self.files[number].packet());
+            }
+            self.read_ahead(number);
+        }
+    }
+
+    /// Read the file on that is first in the order, and put it where its next packet belongs.
+    fn read_ahead(&mut self, number: usize) {
+        let file = &mut self.files[number];
+        file.prefetch();
+        self.icmp_errors.append(&mut file.icmp_errors);
+        if let Some(mut first) = self.order.peek_mut() {
             match file.due_ns() {
                 Some(due_ns) => *first = Reverse((due_ns, number)),
                 None => {
                     PeekMut::pop(first);
                 }
-            }
-            if segment.is_some() {
-                return segment;
             }
         }
     }

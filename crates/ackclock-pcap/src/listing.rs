@@ -1,9 +1,11 @@
-//! The segments of a capture as rows, each with a key that is the same in another capture of the same path.
+//! The segments of a capture as rows, each with a key that is the same in another capture of the same path; on request,
+//! the datagrams of QUIC, too.
 //!
 //! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags,
 //! window, timestamps, and the IP identification, which distinguishes retransmissions. Segments that offloads merged
 //! (TSO, GRO) are listed as the segments on the wire: FIN is of the last of them, CWR of the first. PSH is left out, as
-//! offloads change it.
+//! offloads change it. That of a datagram hashes its ends, its length and its headers, with the first encrypted
+//! bytes; datagrams of other protocols may be alike.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -11,9 +13,9 @@ use std::path::Path;
 
 use ackclock_core::tables::{record, table};
 
-use crate::files::Capture;
+use crate::files::{Capture, Packet};
 use crate::filter::Filter;
-use crate::packet::{Endpoint, Flags, Segment};
+use crate::packet::{Datagram, Endpoint, Flags, Segment};
 
 /// The MSS of connections without a captured SYN; the timestamp option is subtracted.
 const DEFAULT_MSS: u32 = 1460;
@@ -54,6 +56,7 @@ record!(
 #[derive(Debug)]
 pub struct Listing {
     capture: Capture,
+    lists_datagrams: bool,
     pairs: HashMap<[Endpoint; 2], Pair>,
     previous_ns: i64,
     rows: Lists,
@@ -63,27 +66,37 @@ pub struct Listing {
 struct Pair {
     number: u32,
     mss: u32,
+    /// A published version of QUIC was seen.
+    is_quic: bool,
 }
 
 impl Listing {
-    /// Open a file, for the packets that match a filter.
-    pub fn open(path: &Path, filter: Filter) -> Self {
+    /// Open a file, for the packets that match a filter: segments, and datagrams of QUIC if they are
+    /// wanted.
+    pub fn open(path: &Path, filter: Filter, lists_datagrams: bool) -> Self {
         Self {
             capture: Capture::filtered(&[path], filter),
+            lists_datagrams,
             pairs: HashMap::new(),
             previous_ns: 0,
             rows: Lists::default(),
         }
     }
 
-    /// Read at most `segments` segments; return false at the end.
-    pub fn advance(&mut self, segments: u64) -> bool {
-        for _ in 0..segments {
-            let Some(segment) = self.capture.next() else {
-                return false;
-            };
-            if !segment.duplicate {
-                self.list(&segment);
+    /// Read at most `packets` segments and datagrams; return false at the end.
+    pub fn advance(&mut self, packets: u64) -> bool {
+        for _ in 0..packets {
+            match self.capture.next_packet() {
+                None => return false,
+                Some(Packet::Segment(segment)) if !segment.duplicate => {
+                    let segment = *segment;
+                    self.list(&segment);
+                }
+                Some(Packet::Datagram(datagram)) if self.lists_datagrams && !datagram.duplicate => {
+                    let datagram = *datagram;
+                    self.list_datagram(&datagram);
+                }
+                Some(_) => {}
             }
         }
         true
@@ -96,7 +109,7 @@ impl Listing {
 
     fn list(&mut self, segment: &Segment) {
         self.previous_ns = segment.time_ns.unwrap_or(self.previous_ns);
-        let pair = self.pair(segment);
+        let pair = self.pair_of_segment(segment);
         let options = if segment.options.timestamps.is_some() {
             TIMESTAMPS_BYTES
         } else {
@@ -151,8 +164,40 @@ impl Listing {
         rows.payload_bytes.push(bytes);
     }
 
-    fn pair(&mut self, segment: &Segment) -> Pair {
-        let (source, destination) = (segment.source, segment.destination);
+    fn list_datagram(&mut self, datagram: &Datagram) {
+        let ends = (datagram.source, datagram.destination);
+        let pair = self.pair(ends);
+        pair.is_quic |= datagram.quic.has_published_version();
+        let Pair {
+            number, is_quic, ..
+        } = *pair;
+        if !is_quic {
+            return;
+        }
+        self.previous_ns = datagram.time_ns.unwrap_or(self.previous_ns);
+        let identity = (ends, datagram.payload_bytes, datagram.quic);
+        let rows = &mut self.rows.listed;
+        rows.time_ns.push(self.previous_ns.max(0) as u64);
+        rows.key
+            .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(identity));
+        rows.pair.push(number);
+        rows.from_first.push(ends.0 <= ends.1);
+        rows.sequence.push(0);
+        rows.acknowledgement.push(0);
+        rows.payload_bytes.push(datagram.payload_bytes);
+    }
+
+    fn pair_of_segment(&mut self, segment: &Segment) -> Pair {
+        let pair = self.pair((segment.source, segment.destination));
+        if segment.flags.has(Flags::SYN) {
+            if let Some(mss) = segment.options.mss {
+                pair.mss = pair.mss.min(mss.into());
+            }
+        }
+        *pair
+    }
+
+    fn pair(&mut self, (source, destination): (Endpoint, Endpoint)) -> &mut Pair {
         let ends = if source <= destination {
             [source, destination]
         } else {
@@ -160,20 +205,15 @@ impl Listing {
         };
         let number = self.pairs.len() as u32;
         let rows = &mut self.rows.pairs;
-        let pair = self.pairs.entry(ends).or_insert_with(|| {
+        self.pairs.entry(ends).or_insert_with(|| {
             rows.first.push(text(ends[0]));
             rows.second.push(text(ends[1]));
             Pair {
                 number,
                 mss: DEFAULT_MSS,
+                is_quic: false,
             }
-        });
-        if segment.flags.has(Flags::SYN) {
-            if let Some(mss) = segment.options.mss {
-                pair.mss = pair.mss.min(mss.into());
-            }
-        }
-        *pair
+        })
     }
 }
 

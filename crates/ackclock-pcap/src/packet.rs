@@ -1,6 +1,6 @@
-//! Decoding of the TCP segment in a captured frame, through tags, labels and tunnels.
+//! Decoding of the TCP segment or UDP datagram in a captured frame, through tags, labels and tunnels.
 //!
-//! Dissects the headers layer by layer and copies only the segment's fields: `etherparse` 0.20 supports neither SLL2,
+//! Dissects the headers layer by layer and copies only the fields that are needed: `etherparse` 0.20 supports neither SLL2,
 //! MPLS, PPPoE, GRE, VXLAN, Geneve nor ERSPAN, and builds a description of each layer that would be discarded.
 //!
 //! Lengths are taken from the headers, not from the captured bytes.
@@ -12,6 +12,8 @@ use crate::framing::Record;
 use dissector::{Dissector, Layer};
 
 pub use icmp::{error as icmp_error, IcmpError, IcmpKind};
+pub use quic::{ConnectionId, PacketTypes, QuicHeaders};
+pub use udp::Datagram;
 
 mod checksum;
 mod dissector;
@@ -19,8 +21,10 @@ mod fast_path;
 mod icmp;
 mod link;
 mod network;
+pub mod quic;
 mod tcp;
 mod tunnel;
+mod udp;
 
 /// The maximum number of layers, which bounds the dissection of malicious frames.
 const MAX_LAYERS: usize = 24;
@@ -208,6 +212,8 @@ pub enum Skipped {
     NotIp,
     /// The IP packet carries ICMP of either version.
     Icmp,
+    /// The IP packet carries a UDP datagram: see [`datagram_into`].
+    Udp,
     /// The IP packet carries something else.
     NotTcp,
     /// A fragment without the ports.
@@ -245,11 +251,25 @@ fn dissect(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
     let mut dissector = Dissector::new(record);
     match transport(record, &mut dissector)? {
         tcp::PROTOCOL => tcp::segment(&dissector, record, segment),
+        udp::PROTOCOL => Err(Skipped::Udp),
         _ => Err(Skipped::Icmp),
     }
 }
 
-/// Dissect the headers up to that of TCP or ICMP; return the protocol.
+/// Decode the UDP datagram in a captured frame into `datagram`.
+///
+/// # Errors
+/// The reason why the frame has none; `datagram` is unchanged.
+#[cold]
+pub fn datagram_into(record: &Record, datagram: &mut Datagram) -> Result<(), Skipped> {
+    let mut dissector = Dissector::new(record);
+    match transport(record, &mut dissector)? {
+        udp::PROTOCOL => udp::datagram(&dissector, record, datagram),
+        _ => Err(Skipped::NotIp),
+    }
+}
+
+/// Dissect the headers up to that of TCP, ICMP or UDP; return the protocol.
 #[inline]
 fn transport(record: &Record, dissector: &mut Dissector) -> Result<u8, Skipped> {
     let mut layer = link::enter(record.link, dissector)?;
@@ -261,6 +281,9 @@ fn transport(record: &Record, dissector: &mut Dissector) -> Result<u8, Skipped> 
             Layer::Ip => network::ip(dissector)?,
             Layer::Protocol(protocol @ (tcp::PROTOCOL | icmp::PROTOCOL | icmp::PROTOCOL_6)) => {
                 return Ok(protocol)
+            }
+            Layer::Protocol(udp::PROTOCOL) if !tunnel::is_in_udp(dissector) => {
+                return Ok(udp::PROTOCOL)
             }
             Layer::Protocol(protocol) => tunnel::enter(protocol, dissector)?,
         };

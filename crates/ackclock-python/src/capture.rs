@@ -11,6 +11,7 @@ use ackclock_analysis::output::Options;
 use ackclock_analysis::path::{Limiter, Path};
 use ackclock_analysis::tables::{Stall, Vantage};
 use ackclock_analysis::top_talkers::TopTalkers;
+use ackclock_analysis::udp;
 use ackclock_pcap::filter::{Filter, FilterError};
 use ackclock_pcap::packet::IcmpKind;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -162,6 +163,13 @@ impl Capture {
             list.append(entry)?;
         }
         Ok(list)
+    }
+
+    /// Return the flows of UDP with the most bytes as JSON, and the sum of the others.
+    fn udp(&self, py: Python<'_>, max_flows: usize) -> PyResult<String> {
+        self.with(py, |session| {
+            udp::report(session.file_analysis.analysis.udp(), max_flows).to_string()
+        })
     }
 
     /// Return a report on each file so far.
@@ -332,6 +340,7 @@ fn report<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict
         ("unknown_link", counts.unknown_link),
         ("not_ip", counts.not_ip),
         ("not_tcp", counts.not_tcp),
+        ("datagrams", counts.datagrams),
         ("later_fragments", counts.later_fragments),
         ("cut", counts.cut),
         ("malformed", counts.malformed),

@@ -23,19 +23,19 @@ impl Listing {
     /// Open a file; an invalid filter raises `ValueError`.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
-    #[pyo3(signature = (path, filter=""))]
-    fn new(path: PathBuf, filter: &str) -> PyResult<Self> {
+    #[pyo3(signature = (path, filter="", datagrams=false))]
+    fn new(path: PathBuf, filter: &str, datagrams: bool) -> PyResult<Self> {
         let filter: Filter = filter
             .parse()
             .map_err(|error: FilterError| PyValueError::new_err(error.to_string()))?;
         Ok(Self {
-            listing: Mutex::new(listing::Listing::open(&path, filter)),
+            listing: Mutex::new(listing::Listing::open(&path, filter, datagrams)),
         })
     }
 
-    /// Read at most `segments` segments, without holding the interpreter; return false at the end.
-    fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
-        self.with(py, |listing| listing.advance(segments))
+    /// Read at most `packets` packets, without holding the interpreter; return false at the end.
+    fn advance(&self, py: Python<'_>, packets: u64) -> PyResult<bool> {
+        self.with(py, |listing| listing.advance(packets))
     }
 
     /// Take the accumulated rows: table name → column name → values.

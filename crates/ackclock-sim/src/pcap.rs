@@ -6,7 +6,8 @@
 //!
 //! The simulator counts segments; a capture counts bytes, from an initial sequence number on (RFC 9293 section 3.4)
 //! that each end draws, as the first identification of its IP packets and the first value of its clock for timestamps,
-//! which ticks each millisecond (`numbers`). Datagrams have their own identifications. Each flow has its own pair of
+//! which ticks each millisecond (`numbers`). Datagrams have their own identifications, and those of QUIC their content.
+//! Each flow has its own pair of
 //! addresses, 10.0.0.0/9 the senders and 10.128.0.0/9 the receivers. The time to live is 64 and falls at each link.
 //!
 //! Fate and cause of each packet are recorded with the captures (`ground_truth`).
@@ -58,6 +59,15 @@ pub struct Captures {
     headers: FlowHeaders,
     /// Seed of the run, for initial numbers.
     seed: u64,
+}
+
+/// Content of a captured packet besides its header fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Carried<'a> {
+    /// SACK blocks of an ACK.
+    pub blocks: &'a [Block],
+    /// Payload of a datagram; zeros follow it up to the datagram's length.
+    pub content: &'a [u8],
 }
 
 /// A packet in transit: its frame, and the key of its ground truth, which has the time at which it was sent.
@@ -125,16 +135,16 @@ impl Captures {
 
     /// Record that a sender sends a packet. Its attachment identifies it from now on; its `wire_bytes` are those of the IP
     /// packet.
-    pub fn send(&mut self, packet: &Packet, reason: SendReason, now: Time) {
-        self.register_frame(packet, &[], reason, now, now);
+    pub fn send(&mut self, packet: &Packet, carried: Carried, reason: SendReason, now: Time) {
+        self.register_frame(packet, carried, reason, now, now);
     }
 
-    /// Record that a receiver sends a packet with these SACK blocks at `time`, which may be ahead of `now`.
-    pub fn send_reply(&mut self, packet: &Packet, blocks: &[Block], time: Time, now: Time) {
+    /// Record that a receiver sends a packet at `time`, which may be ahead of `now`.
+    pub fn send_reply(&mut self, packet: &Packet, carried: Carried, time: Time, now: Time) {
         let connection = self.connections.get_mut(&packet.flow);
         let again = connection.is_some_and(|connection| !connection.sends_first(packet.kind));
         let reason = SendReason::of_control(packet.kind, again);
-        self.register_frame(packet, blocks, reason, time, now);
+        self.register_frame(packet, carried, reason, time, now);
     }
 
     /// Record that the network duplicates a packet. Its copy is no transmission: the ground truth has no row for it.
@@ -161,7 +171,7 @@ impl Captures {
     fn register_frame(
         &mut self,
         packet: &Packet,
-        blocks: &[Block],
+        carried: Carried,
         reason: SendReason,
         time: Time,
         now: Time,
@@ -169,8 +179,8 @@ impl Captures {
         self.make_room(packet.attachment);
         let InTransit { frame, row } = &mut self.in_transit[packet.attachment as usize];
         let header = match self.connections.get_mut(&packet.flow) {
-            Some(connection) => connection.compose(packet, blocks, frame),
-            None => frame.set_datagram(packet),
+            Some(connection) => connection.compose(packet, carried.blocks, frame),
+            None => frame.set_datagram(packet, carried.content),
         };
         frame.set_codepoint(self.headers.of(packet.flow).dscp);
         *row = self.ground_truth.send(packet, header, reason, time);

@@ -1,4 +1,4 @@
-"""Analyse packet captures: the TCP connections in them become the dataset that engines write.
+"""Analyse packet captures: the TCP connections in them become the dataset that engines write; `udp` has the rest.
 
 `crates/ackclock-analysis` reads and analyses; its rows become tables (`tables`), and its findings a JSON object
 (`analysis`), which needs no tables and is faster alone. Called, the package is `read`: `ackclock.capture("slow.pcap")`.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ackclock import _core, repr_format
 from ackclock.capture import congestion
-from ackclock.capture.analysis import AT_A_TIME, summarise_capture
+from ackclock.capture.analysis import AT_A_TIME, MAX_FLOWS, summarise_capture
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_or_several, optional
@@ -33,9 +33,6 @@ STANDARD_INPUT = "-"
 
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1
-
-#: Connections that the JSON object lists. The tables have all.
-MAX_FLOWS = 10_000
 
 #: Columns of a flow in a notebook, with their units.
 SHOWN = (("bytes", "bytes"), ("goodput_bps", "bit/s"), ("rtt_mean_s", "s"), ("segments_lost", ""))

@@ -1,7 +1,8 @@
 """Keys of `ackclock capture --json`, as one JSON object. Unknown values are None.
 
-A flow is a connection. Its counts are of both directions, its figures of the one that carries more data: `sender` gives
-which end that is. Of very many connections those with the most data are listed; `connections` counts all.
+A flow is a connection of TCP. Its counts are of both directions, its figures of the one that carries more data:
+`sender` gives which end that is. Of very many connections those with the most data are listed; `connections` counts
+all. Flows of UDP have their own key, `udp`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ackclock import _core, repr_format
+from ackclock.capture import udp
 from ackclock.capture.congestion import Ranking
 from ackclock.figures import numbers
 
@@ -258,16 +260,17 @@ COUNTED = ("delivered_bytes", "lost")
 
 
 def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
-    """Return how much was captured, at which vantage point, what was lost, and what limits the path."""
+    """Return how much was captured, at which vantage point, what was lost, what limits the path; and of UDP."""
+    of_udp = udp.sentence(udp.of_analysis(analysis))
     if not analysis["connections"]:
-        return _no_connection(analysis["files"])
+        return of_udp or _no_connection(analysis["files"])
     where = f", seen {PLACES[analysis['vantage']]}" if analysis["vantage"] else ""
     data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
     seen = f"{repr_format.counted(analysis['connections'], 'connection')} with {data}{where}"
     parts = [seen, f"{repr_format.counted(lost, 'segment')} lost"]
     if analysis["capture_loss"]["packets"]:
         parts.append(f"{repr_format.counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
-    return "; ".join(parts) + "." + _path(analysis["path"])
+    return "; ".join(parts) + "." + _path(analysis["path"]) + (of_udp and f" {of_udp}")
 
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
@@ -310,6 +313,9 @@ def depth_of(path: Mapping[str, Any], word: str = "") -> str:
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
 
 
+#: Connections of TCP, and flows of UDP, that the JSON object lists. The tables have all connections.
+MAX_FLOWS = 10_000
+
 #: Segments that are analysed before the rows found are put away; and somebody may want it to end.
 AT_A_TIME = 50_000
 
@@ -341,6 +347,7 @@ def summarise_capture(
             rankings,
             capture.icmp_reports(),
         ),
+        "udp": udp.of_capture(capture, MAX_FLOWS),
     }
     return {
         **told,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ackclock import repr_format
+from ackclock.capture import quic, udp
 from ackclock.capture.findings import (
     LIMITS,
     STALLS,
@@ -131,7 +132,21 @@ class Diagnosis:
 
 
 def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
-    """Diagnose the analysis that `ackclock capture` gives."""
+    """Diagnose the analysis that `ackclock capture` gives. The verdict is on TCP or QUIC, which has more data."""
+    connections = udp.connections(analysis)
+    if not connections:
+        return _of_tcp(analysis)
+    shares = quic.costs(connections)
+    of_quic = Diagnosis(quic.verdict(connections, shares), shares, tuple(quic.findings(connections, shares)))
+    if not analysis["connections"]:
+        return of_quic
+    of_tcp, tcp_bytes = _of_tcp(analysis), sum(flow["bytes"] or 0 for flow in analysis["flows"])
+    is_mainly_quic = sum(flow["bytes"] for flow in connections) > tcp_bytes
+    main, other = (of_quic, of_tcp) if is_mainly_quic else (of_tcp, of_quic)
+    return Diagnosis(main.verdict, main.costs, (*main.findings, *other.findings))
+
+
+def _of_tcp(analysis: Mapping[str, Any]) -> Diagnosis:
     flows = [_Flow.of(flow) for flow in analysis["flows"]]
     flows = [flow for flow in flows if flow.span_s > 0]
     path, loss = analysis["path"], analysis["capture_loss"]["share"]

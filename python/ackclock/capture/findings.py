@@ -130,8 +130,11 @@ def no_data(analysis: Mapping[str, Any]) -> Finding:
     """Return the finding that nothing can be explained."""
     evidence = {"packets": analysis["packets"], "connections": analysis["connections"]}
     if not analysis["connections"]:
-        then = "Check the capture filter: only TCP can be diagnosed."
-        return Finding(Cause.UNDECIDED, "The capture contains no TCP connection.", evidence, next=then)
+        then = (
+            "Check the capture filter: only TCP and QUIC can be diagnosed, and QUIC is recognised by the first packets "
+            "of a connection."
+        )
+        return Finding(Cause.UNDECIDED, "The capture contains no connection of TCP or QUIC.", evidence, next=then)
     if silent := next((flow for flow in analysis["flows"] if _has_no_response(flow)), None):
         return _no_response(silent)
     sentence = "No data was captured together with its acknowledgements."

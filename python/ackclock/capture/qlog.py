@@ -22,6 +22,7 @@ from ackclock import _core, qlog, repr_format
 from ackclock.capture import Captured, CaptureSummary
 from ackclock.capture.analysis import ENDS_OF_FLOWS, LIMITS, NO_PATH, RETRANSMISSIONS
 from ackclock.capture.ecn import NO_ECN
+from ackclock.capture.udp import NO_UDP
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.qlog import Acked, Connection, Log, Lost, Metrics, ProbeTimeout, Sent, is_qlog
@@ -88,6 +89,7 @@ def _analysis(logs: Sequence[Log], connections: Sequence[Connection]) -> JsonObj
         "capture_loss": {"packets": 0, "share": None},
         "clock_steps": {"count": 0, "seconds": 0.0},
         "flows": flows,
+        "udp": dict(NO_UDP),
         "summary": _sentence(flows),
     }
 

@@ -18,8 +18,8 @@ from ackclock.system.files import readable
 if TYPE_CHECKING:
     import polars as pl
 
-#: Segments of each file that are compared.
-MAX_SEGMENTS = 1_000_000
+#: Packets of each file of which those of TCP and QUIC are compared.
+MAX_PACKETS = 1_000_000
 
 #: Captures of the same connections have this share of the packets of the smaller one in common.
 MIN_SHARE = 0.1
@@ -63,8 +63,8 @@ def _listed(path: Path, expression: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the data packets of a file by their keys, and the ends of its connections."""
     import polars as pl
 
-    listing = _core.Listing(path, expression)
-    listing.advance(MAX_SEGMENTS)
+    listing = _core.Listing(path, expression, datagrams=True)
+    listing.advance(MAX_PACKETS)
     rows = listing.drain()
     packets = pl.DataFrame(dict(rows["listed"])).filter(pl.col("payload_bytes") > 1)  # keep-alives are alike
     pairs = pl.DataFrame(dict(rows["pairs"]), schema={"first": pl.String, "second": pl.String})

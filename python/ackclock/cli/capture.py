@@ -66,6 +66,8 @@ def capture(
     Several files are read as one capture, merged by time. If they have the same packets, they are of several vantage
     points, and each is analysed alone; --join matches the packets of two.
 
+    QUIC connections and other flows of UDP are listed with what is visible without keys.
+
     A qlog (JSON or JSON-SEQ) is analysed as its QUIC connections, with the windows and RTTs that it reports.
 
     Examples:

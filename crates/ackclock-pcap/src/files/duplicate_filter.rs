@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::packet::{Endpoint, Flags, Segment};
+use crate::packet::{Datagram, Endpoint, Flags, Segment};
 
 /// The longest time between two capture points of one host; longer is a path between hosts.
 const MAX_FORWARDING_NS: i64 = 1_000_000;
@@ -43,22 +43,31 @@ struct Identity {
 }
 
 impl DuplicateFilter {
-    /// Record a packet; return true if another capture point of the host had it before.
+    /// Record a segment; return true if another capture point of the host had it before.
     pub fn is_duplicate(&mut self, segment: &Segment) -> bool {
-        let Some(time_ns) = segment.time_ns else {
+        self.is_repeated(Identity::of(segment), segment.time_ns, segment.place)
+    }
+
+    /// Record a datagram; return true if another capture point of the host had it before.
+    pub fn is_duplicate_datagram(&mut self, datagram: &Datagram) -> bool {
+        let packet = Identity::of_datagram(datagram);
+        self.is_repeated(packet, datagram.time_ns, datagram.place)
+    }
+
+    fn is_repeated(&mut self, packet: Identity, time_ns: Option<i64>, place: u32) -> bool {
+        let Some(time_ns) = time_ns else {
             return false;
         };
         if self.slots.is_empty() {
             self.slots = vec![None; SLOTS];
         }
-        let packet = Identity::of(segment);
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(packet);
         let slot = &mut self.slots[hash as usize % SLOTS];
         if let Some(recent) = slot {
             let is_recent = recent.time_ns.abs_diff(time_ns) <= MAX_FORWARDING_NS as u64;
-            let is_same_point = recent.points[..recent.count].contains(&segment.place);
+            let is_same_point = recent.points[..recent.count].contains(&place);
             if recent.packet == packet && is_recent && !is_same_point && recent.count < MAX_POINTS {
-                recent.points[recent.count] = segment.place;
+                recent.points[recent.count] = place;
                 recent.count += 1;
                 return true;
             }
@@ -66,7 +75,7 @@ impl DuplicateFilter {
         *slot = Some(RecentPacket {
             packet,
             time_ns,
-            points: [segment.place; MAX_POINTS],
+            points: [place; MAX_POINTS],
             count: 1,
         });
         false
@@ -85,6 +94,19 @@ impl Identity {
             identification: segment.identification,
             timestamps: segment.options.timestamps,
             checksum_field: segment.checksum_field,
+        }
+    }
+
+    fn of_datagram(datagram: &Datagram) -> Self {
+        Self {
+            ends: (datagram.source, datagram.destination),
+            numbers: (0, 0),
+            flags: 0,
+            window: 0,
+            payload_bytes: datagram.payload_bytes,
+            identification: datagram.identification,
+            timestamps: None,
+            checksum_field: Some(datagram.checksum_field),
         }
     }
 }

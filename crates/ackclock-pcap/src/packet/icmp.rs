@@ -77,7 +77,9 @@ pub struct IcmpError {
 #[cold]
 pub fn error(record: &Record) -> Option<IcmpError> {
     let mut dissector = Dissector::new(record);
-    let protocol = transport(record, &mut dissector).ok()?;
+    let protocol = transport(record, &mut dissector)
+        .ok()
+        .filter(|protocol| matches!(*protocol, PROTOCOL | PROTOCOL_6))?;
     let header = dissector.take::<8>().ok()?;
     let kind = IcmpKind::of(protocol, header[0], header[1])?;
     let mtu = match (kind, protocol) {

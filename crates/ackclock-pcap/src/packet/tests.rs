@@ -294,7 +294,7 @@ fn tunnels_are_counted_and_left_behind() {
         let segment = decode_test_segment(101, &v4(protocol, 0, &[&header, &inner[..]].concat()));
         assert_eq!(segment.encapsulations, 1);
     }
-    assert_eq!(of(101, &v4(17, 0, &udp(53, &[]))), Err(Skipped::NotTcp));
+    assert_eq!(of(101, &v4(17, 0, &udp(53, &[]))), Err(Skipped::Udp));
 }
 
 #[test]
@@ -394,11 +394,41 @@ fn checksums_are_judged() {
 }
 
 #[test]
+fn a_datagram_has_its_ends_sizes_and_ecn() {
+    let payload = [0x60, 1, 2, 3, 4];
+    let udp = [&[0x03, 0xe8, 1, 0xbb, 0, 13, 0xab, 0xcd], &payload[..]].concat();
+    let bytes = v4(17, 0, &udp);
+    let mut datagram = Datagram::default();
+    datagram_into(&record(101, &bytes), &mut datagram).unwrap();
+    assert_eq!(
+        (datagram.source.port, datagram.destination.port),
+        (1000, 443)
+    );
+    assert_eq!((datagram.payload_bytes, datagram.packet_bytes), (5, 33));
+    assert_eq!((datagram.ecn, datagram.hops), (2, 60));
+    assert_eq!(datagram.quic.spin, Some(true));
+    let cut = Record {
+        frame_bytes: bytes.len() as u32,
+        ..record(101, &bytes[..28])
+    };
+    datagram_into(&cut, &mut datagram).unwrap();
+    assert_eq!((datagram.payload_bytes, datagram.quic.spin), (5, None));
+    assert_eq!(
+        datagram_into(&record(101, &tcp4()), &mut datagram),
+        Err(Skipped::NotIp)
+    );
+    let longer = v4(17, 0, &[&udp[..5], &[90], &udp[6..]].concat());
+    let malformed = datagram_into(&record(101, &longer), &mut datagram);
+    assert_eq!(malformed, Err(Skipped::Malformed));
+}
+
+#[test]
 fn frames_without_a_segment_have_a_reason() {
     assert_eq!(of(147, &[]), Err(Skipped::LinkType));
     assert_eq!(of(1, &ethernet(0x0806, &[0; 28])), Err(Skipped::NotIp));
     assert_eq!(of(101, &v4(1, 0, &[0; 8])), Err(Skipped::Icmp));
-    assert_eq!(of(101, &v4(17, 0, &[0; 8])), Err(Skipped::NotTcp));
+    assert_eq!(of(101, &v4(17, 0, &[0; 8])), Err(Skipped::Udp));
+    assert_eq!(of(101, &v4(132, 0, &[0; 8])), Err(Skipped::NotTcp));
     let mut short = tcp4();
     short[32] = 0x40;
     assert_eq!(of(101, &short), Err(Skipped::Malformed));
@@ -427,6 +457,8 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.truncate(cut.index(bytes.len() + 1));
-        let _ = decode(&Record { frame_bytes, ..record(link, &bytes) });
+        let record = Record { frame_bytes, ..record(link, &bytes) };
+        let _ = decode(&record);
+        let _ = datagram_into(&record, &mut Datagram::default());
     }
 }

@@ -29,6 +29,15 @@ pub fn enter(protocol: u8, dissector: &mut Dissector) -> Result<Layer, Skipped> 
     }
 }
 
+/// Return true if the UDP header at the dissector's position is that of a tunnel.
+pub fn is_in_udp(dissector: &Dissector) -> bool {
+    let port = dissector.peek::<4>().map(|ports| u16_at(ports, 2));
+    matches!(
+        port,
+        Ok(VXLAN_PORT | VXLAN_PORT_OF_LINUX | VXLAN_GENERIC_PORT | GENEVE_PORT)
+    )
+}
+
 /// Dissect a tunnel over UDP, identified by its destination port.
 fn udp(dissector: &mut Dissector) -> Result<Layer, Skipped> {
     let header = dissector.take::<8>()?;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::endpoint::Payload;
 use crate::options::Blocks;
 use crate::packet::NO_ATTACHMENT;
+use crate::pcap::Carried;
 
 /// Blocks by slot, a packet's `attachment`.
 #[derive(Default)]
@@ -46,6 +47,20 @@ impl Attachments {
         self.slots
             .get(slot as usize)
             .map_or(Blocks::default(), |slot| slot.0)
+    }
+
+    /// Return the content of a slot's packet for a capture: SACK blocks, and the bytes of QUIC; of media and programs none.
+    pub fn carried(&self, slot: u32) -> Carried<'_> {
+        Carried {
+            blocks: self
+                .slots
+                .get(slot as usize)
+                .map_or(&[], |slot| slot.0.as_slice()),
+            content: match self.payloads.get(&slot) {
+                Some(Payload::Quic(bytes)) => bytes,
+                _ => &[],
+            },
+        }
     }
 
     /// Return true if a slot holds what a datagram carries.

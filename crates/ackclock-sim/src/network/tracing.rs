@@ -64,7 +64,8 @@ impl Network {
             ..packet
         };
         if let Some(captures) = &mut self.captures {
-            captures.send(&packet, reason, self.now);
+            let carried = self.attachments.carried(attachment);
+            captures.send(&packet, carried, reason, self.now);
         }
         self.send_to_hop(hop, packet);
     }
@@ -86,16 +87,14 @@ impl Network {
     /// Capture a packet that its receiver sends at `time`. Returns it with the attachment of its frame.
     fn capture_reply(&mut self, packet: Packet, time: Time) -> Packet {
         let attachment = self.slot_of_frame(&packet);
-        let (packet, blocks) = (
-            Packet {
-                attachment,
-                hop: 0,
-                ..packet
-            },
-            self.attachments.get(attachment),
-        );
+        let packet = Packet {
+            attachment,
+            hop: 0,
+            ..packet
+        };
         if let Some(captures) = &mut self.captures {
-            captures.send_reply(&packet, blocks.as_slice(), time, self.now);
+            let carried = self.attachments.carried(attachment);
+            captures.send_reply(&packet, carried, time, self.now);
         }
         packet
     }

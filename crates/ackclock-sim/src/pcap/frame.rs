@@ -4,7 +4,7 @@
 //! 3.1 (TCP), RFC 1071 (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 and 9768
 //! (ECN).
 //!
-//! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
+//! Payload is all zeros but that of QUIC, whose datagrams are real: a frame is cut at [`SNAP_BYTES`].
 
 use ackclock_core::Time;
 use ackclock_pcap::savefile::{record_header, SNAP_BYTES};
@@ -85,7 +85,8 @@ pub struct Options<'a> {
     pub min_bytes: usize,
 }
 
-/// A frame as composed by its sending host, cut at [`SNAP_BYTES`]: headers, and a payload of zeros.
+/// A frame as composed by its sending host, cut at [`SNAP_BYTES`]: headers, and a payload, of zeros where none is
+/// given.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -108,28 +109,38 @@ impl Frame {
         }
     }
 
-    /// Make it the frame of a UDP datagram (RFC 768). Wire bytes beyond 28 bytes of headers are payload.
-    pub fn set_datagram(&mut self, packet: &Packet) -> Header {
+    /// Make it the frame of a UDP datagram (RFC 768) with this content. Wire bytes beyond 28 bytes of headers are
+    /// payload: the content, and zeros.
+    pub fn set_datagram(&mut self, packet: &Packet, content: &[u8]) -> Header {
         let direction = Direction {
             flow: packet.flow,
             forward: packet.kind.is_forward(),
         };
         let payload_bytes = packet.wire_bytes.saturating_sub(UDP_IP_BYTES);
         let carried = UDP_BYTES + payload_bytes;
+        let content = &content[..content.len().min(payload_bytes as usize)];
         let (source, destination) = ports(direction);
         let mut udp = [0; UDP_BYTES as usize];
         udp[..2].copy_from_slice(&source.to_be_bytes());
         udp[2..4].copy_from_slice(&destination.to_be_bytes());
         udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
         // RFC 768: a checksum of 0 means none, so a computed 0 is written as all ones.
-        let checksum = match !sum(&[&pseudo_header(direction, UDP, carried), &udp]) {
+        let (even, odd) = content.split_at(content.len() & !1);
+        let last = odd.first().map_or([0; 2], |&byte| [byte, 0]);
+        let pseudo = pseudo_header(direction, UDP, carried);
+        let parts = [&pseudo[..], &udp, even, &last];
+        let checksum = match !sum(&parts) {
             0 => 0xffff,
             checksum => checksum,
         };
         udp[6..].copy_from_slice(&checksum.to_be_bytes());
         let identification = packet.sequence as u16;
         let ip = ip_header(direction, UDP, identification, carried);
-        self.set(direction, &[&ip, &udp], payload_bytes);
+        self.set(
+            direction,
+            &[&ip, &udp, content],
+            payload_bytes - content.len() as u32,
+        );
         Header {
             identification,
             sequence: None,
@@ -163,7 +174,7 @@ impl Frame {
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// Set the headers of IP and its payload protocol, and a payload of zeros.
+    /// Set the headers of IP and its payload protocol, the payload, and its zeros.
     fn set(&mut self, direction: Direction, headers: &[&[u8]], payload_bytes: u32) {
         self.bytes.clear();
         self.bytes.extend(ethernet_header(direction));

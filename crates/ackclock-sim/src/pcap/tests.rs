@@ -91,9 +91,13 @@ fn pass(captures: &mut Captures, packet: Packet, blocks: &[Block], now: Time) {
         ..packet
     };
     if packet.kind.is_forward() {
-        captures.send(&packet, reason(packet.kind), now);
+        captures.send(&packet, Carried::default(), reason(packet.kind), now);
     } else {
-        captures.send_reply(&packet, blocks, packet.enqueued, now);
+        let carried = Carried {
+            blocks,
+            content: &[],
+        };
+        captures.send_reply(&packet, carried, packet.enqueued, now);
         captures.arrive(&packet, now, now);
     }
 }
@@ -433,10 +437,10 @@ fn records_ahead_of_the_clock_wait() {
         attachment,
         ..packet(Kind::Ack, sequence, 52)
     };
-    captures.send_reply(&ack(0, 1), &[], at(30), at(10));
-    captures.send_reply(&ack(1, 2), &[], at(20), at(10));
+    captures.send_reply(&ack(0, 1), Carried::default(), at(30), at(10));
+    captures.send_reply(&ack(1, 2), Carried::default(), at(20), at(10));
     assert_eq!(captures.take(at(10)).remove(0).len(), 24);
-    captures.send_reply(&ack(2, 3), &[], at(25), at(20));
+    captures.send_reply(&ack(2, 3), Carried::default(), at(25), at(20));
     let early = records(&captures.take(at(25)).remove(0));
     let late = records(&captures.take(at(30)).remove(0));
     let told: Vec<_> = early.iter().chain(&late).collect();
@@ -474,7 +478,7 @@ fn all_vantage_points_capture_the_same_frame_with_local_ecn_bits() {
         flags: Flags::of(Ecn::Ce),
         ..sent
     };
-    captures.send(&sent, reason(Kind::Data), at(1));
+    captures.send(&sent, Carried::default(), reason(Kind::Data), at(1));
     captures.leave(&marked, 0, at(2));
     captures.arrive(&marked, at(7), at(2));
     let files: Vec<Vec<Frame>> = captures.take(at(7)).iter().map(|f| frames(f)).collect();

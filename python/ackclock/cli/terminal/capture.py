@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from ackclock.capture import congestion
+from ackclock.capture import congestion, udp
 from ackclock.cli.terminal import output
 from ackclock.figures import numbers
 from ackclock.system.files import readable
@@ -43,11 +43,17 @@ LIMITS = {
 
 
 def print_analysis(answers: Mapping[str, Any]) -> None:
-    """Print the summary, and a line for each connection."""
+    """Print the summary, and a line for each connection and flow."""
     console = output.console()
     console.print(answers["summary"])
     if "joined" in answers:
         print_joined(console, answers["joined"])
+    _print_connections(console, answers)
+    _print_udp(console, udp.of_analysis(answers)["flows"])
+
+
+def _print_connections(console: Console, answers: Mapping[str, Any]) -> None:
+    """Print a line for each connection of TCP, those with the most data first."""
     flows = sorted(answers["flows"], key=lambda flow: -(flow["bytes"] or 0))
     if not flows:
         return
@@ -67,6 +73,37 @@ def print_analysis(answers: Mapping[str, Any]) -> None:
         console.print(sentence)
     if len(flows) > MAX_ROWS:
         console.print(f"… and {len(flows) - MAX_ROWS:,} more: see --json or --out.")
+
+
+def _print_udp(console: Console, flows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each flow of UDP, those with the most data first."""
+    if not flows:
+        return
+    table = output.table(collapse_padding=True)
+    table.add_column("UDP flow", overflow="fold")
+    table.add_column("protocol", no_wrap=True)
+    for heading in ("data", "rate", "RTT", "gaps"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for flow in sorted(flows, key=lambda flow: -flow["bytes"])[:MAX_ROWS]:
+        sender = max(("client", "server"), key=lambda end: flow[f"from_{end}"]["bytes"])
+        one = flow[f"from_{sender}"]
+        protocol = f"QUIC {flow['quic']['version'] or ''}" if flow["quic"] else numbers.NOTHING
+        figures = ((one["bytes"], "bytes"), (one["rate_bps"], "bit/s"), (_rtt_s(flow), "s"))
+        gaps = numbers.value(flow["gaps"]["seconds"], "s") if flow["gaps"]["count"] else numbers.NOTHING
+        cells = [numbers.value(value, unit) if value is not None else numbers.NOTHING for value, unit in figures]
+        table.add_row(Text(_endpoints({**flow, "sender": sender})), protocol, *cells, gaps)
+    console.print(table)
+    if len(flows) > MAX_ROWS:
+        console.print(f"… and {len(flows) - MAX_ROWS:,} more: see --json.")
+
+
+def _rtt_s(flow: Mapping[str, Any]) -> float | None:
+    """Return the mean RTT by the spin bit, else that of the handshake; None if neither is known."""
+    if not flow["quic"]:
+        return None
+    spin_s, handshake_s = flow["quic"]["spin"]["rtt_mean_s"], flow["quic"]["handshake"]["rtt_s"]
+    rtt_s: float | None = handshake_s if spin_s is None else spin_s
+    return rtt_s
 
 
 #: Counts of matched captures, and their keys; one is printed even if it is zero.

@@ -1,5 +1,6 @@
 use super::super::parser;
 use super::*;
+use crate::packet::{Kind, NO_PACKET};
 use proptest::prelude::*;
 
 fn segment(payload_bytes: u32, options: Options) -> Segment {
@@ -29,6 +30,27 @@ fn frame_behind(segment: &Segment, ecn: Ecn, routers: u8) -> parser::Frame {
     let time = Time::from_picoseconds(3_000_000_007_999);
     frame.append_to(&mut file, time, ecn);
     parser::frames(&file).remove(0)
+}
+
+/// The header's words of the test by hand in `pcap/tests.rs`, and three bytes of payload instead of 1000: each of the two
+/// lengths is 03e5 less, and the words c102 and 0300 are more. effc - 2 * 03e5 + c102 + 0300 = 1_ac34, with the carry
+/// ac35.
+#[test]
+fn the_content_of_a_datagram_is_captured_and_in_its_checksum() {
+    let packet = Packet {
+        flow: 0,
+        kind: Kind::Datagram,
+        wire_bytes: 31,
+        ..NO_PACKET
+    };
+    let mut frame = Frame::default();
+    frame.set_datagram(&packet, &[0xc1, 2, 3, 4]);
+    let mut record = Vec::new();
+    frame.append_to(&mut record, Time::ZERO, Ecn::NotEct);
+    let udp = &record[16 + ETHERNET_BYTES + IP_BYTES..];
+    assert_eq!(udp[4..6], [0, 11]);
+    assert_eq!(udp[6..8], (!0xac35_u16).to_be_bytes());
+    assert_eq!(udp[8..], [0xc1, 2, 3]);
 }
 
 #[test]

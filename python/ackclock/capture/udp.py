@@ -1,0 +1,51 @@
+"""Flows of UDP in a capture, QUIC connections among them: their keys in the JSON object, and the sentence on them.
+
+The analysis is in `crates/ackclock-analysis/src/udp.rs`. QUIC is encrypted: what needs its keys is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ackclock.figures import numbers
+from ackclock.repr_format import counted
+
+if TYPE_CHECKING:
+    from ackclock import _core
+
+JsonObject: TypeAlias = dict[str, Any]
+
+#: The entry of a capture without UDP.
+NO_UDP: Mapping[str, Any] = {"flows": [], "unlisted": {"flows": 0, "datagrams": 0, "bytes": 0}}
+
+
+def of_capture(capture: _core.Capture, max_flows: int) -> JsonObject:
+    """Return the flows with the most bytes in the order of their first datagrams, and the sum of the others."""
+    result: JsonObject = json.loads(capture.udp(max_flows))
+    return result
+
+
+def of_analysis(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the flows of UDP of an analysis; none if an earlier version of ackclock wrote it."""
+    result: Mapping[str, Any] = analysis.get("udp", NO_UDP)
+    return result
+
+
+def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the flows that are QUIC connections."""
+    return [flow for flow in of_analysis(analysis)["flows"] if flow["quic"]]
+
+
+def sentence(udp: Mapping[str, Any]) -> str:
+    """Return how many flows of UDP there are, with how much, and how many of them are QUIC; "" without any."""
+    flows: Sequence[Mapping[str, Any]] = udp["flows"]
+    number = len(flows) + udp["unlisted"]["flows"]
+    if not number:
+        return ""
+    data_bytes = sum(flow["bytes"] for flow in flows) + udp["unlisted"]["bytes"]
+    quic = [flow["quic"]["version"] for flow in flows if flow["quic"]]
+    versions = ", ".join(sorted({version for version in quic if version}))
+    kinds = f", {len(quic):,} of them QUIC (version {versions})" if quic else ""
+    return f"{counted(number, 'UDP flow')} with {numbers.value(data_bytes, 'bytes')}{kinds}."
