@@ -70,6 +70,7 @@ class PartialGroup:
     congestion: CongestionPlan | None = None
     tcp: PartialTcp | None = None
     slow_reader: Parameters | None = None
+    writes: Parameters | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Slow readers and send buffers: which engines have them, and what they make of a flow."""
+"""Slow readers, send buffers and messages: which engines have them, and what they make of a flow."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ queue = { discipline = "pfifo", limit = "100p" }
 stack = "rfc"
 """
 READER = '[[flows]]\ntcp = { receive_window = "64KiB" }\nslow_reader = { rate = "2Mbit" }'
+WRITES = '[[flows]]\nwrites = { size = "100B", every = "10ms" }'
 BUFFER = '[[flows]]\ntcp = { send_buffer = "14480B" }'
 
 
@@ -41,7 +42,11 @@ def test_the_goodput_is_a_send_buffer_per_round_trip():
 @pytest.mark.parametrize("name", ["fluid", "meanfield", "theory", "ns2", "ns3"])
 @pytest.mark.parametrize(
     ("flows", "what"),
-    [(READER, "slow readers (slow_reader)"), (BUFFER, "limited send buffers (tcp.send_buffer)")],
+    [
+        (READER, "slow readers (slow_reader)"),
+        (BUFFER, "limited send buffers (tcp.send_buffer)"),
+        (WRITES, "messages of small writes (writes)"),
+    ],
 )
 def test_other_engines_report_them_as_unsupported(name, flows, what):
     reasons = engines.unsupported(engines.engine(name), ac.loads(TEXT + flows).plan())

@@ -128,9 +128,13 @@ SIZES = st.sampled_from(
     ]
 )
 READERS = st.sampled_from([{"rate": "1Mbit"}, {"chunk": "1KB", "pause": {"at": "1s", "for": "2s", "every": "3s"}}])
+WRITES = st.sampled_from(
+    [{"size": "100B", "every": "10ms"}, {"size": "9KB", "count": 3, "every": "1s", "nodelay": True}]
+)
 TRANSFERS = {
     "request": st.sampled_from(["1B", "2KB"]),
     "slow_reader": READERS,
+    "writes": WRITES,
     "congestion": st.sampled_from(["reno", "dctcp"]),
 }
 FLOWS = some(

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_core::tables::UNKNOWN;
 use ackclock_core::{Rate, Time};
-use ackclock_traffic::{Reads, SlowReader};
+use ackclock_traffic::{Reads, SlowReader, Writes};
 use rustix::io::ioctl_fionread;
 use rustix::net::{recv, send, shutdown, sockopt, RecvFlags, SendFlags, Shutdown};
 
@@ -39,10 +39,20 @@ pub struct Task {
     pub rate: Option<Rate>,
     /// The receiver's application, if it does not read at once.
     pub slow_reader: Option<SlowReader>,
+    /// The sender's application, if it writes messages.
+    pub writes: Option<Writes>,
     /// Payload of a segment, by which such an application writes.
     pub mss_bytes: u32,
     /// Headers of a segment with its options.
     pub header_bytes: u32,
+}
+
+impl Task {
+    /// Return true if the receiver may be woken at a low-water mark: it reads whatever has arrived, and the kernel
+    /// acknowledges the small segments of messages when they are read.
+    pub fn has_low_water(&self) -> bool {
+        self.slow_reader.is_none() && self.writes.is_none()
+    }
 }
 
 /// The outcome of a read.
@@ -204,11 +214,17 @@ impl Connection {
             return Ok(false);
         };
         let before = self.written;
+        if before == 0 && self.task.writes.is_some_and(|writes| writes.nodelay) {
+            sockopt::set_tcp_nodelay(sender, true)?;
+        }
         loop {
             if self.written - before >= max_bytes {
                 return Ok(true);
             }
-            let limit = self.unwritten.min(self.available(now));
+            let limit = self
+                .unwritten
+                .min(self.available(now))
+                .min(self.write_bytes());
             let chunk = limit.min(ZEROS.len() as u64) as usize;
             if chunk == 0 {
                 break;
@@ -247,13 +263,25 @@ impl Connection {
     }
 
     /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the
-    /// other.
+    /// other; or one of messages.
     fn available(&self, now: Time) -> u64 {
         let Some(period) = self.period() else {
             return u64::MAX;
         };
-        let segments = now.since(self.established).picoseconds() / period.picoseconds() + 1;
-        (segments * u64::from(self.task.mss_bytes)).saturating_sub(self.written)
+        let open = now.since(self.established);
+        let bytes = if let Some(writes) = self.task.writes {
+            writes.due(open).saturating_mul(writes.size_bytes)
+        } else {
+            let segments = open.picoseconds() / period.picoseconds() + 1;
+            segments * u64::from(self.task.mss_bytes)
+        };
+        bytes.saturating_sub(self.written)
+    }
+
+    /// Most bytes of the next write: what is left of one of a message.
+    fn write_bytes(&self) -> u64 {
+        let size = self.task.writes.map(|writes| writes.size_bytes);
+        size.map_or(u64::MAX, |size| size - self.written % size)
     }
 
     /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it,
@@ -269,6 +297,9 @@ impl Connection {
     }
 
     fn period(&self) -> Option<Time> {
+        if let Some(writes) = self.task.writes {
+            return Some(writes.every);
+        }
         let rate = self.task.rate?;
         let period = rate.transmission_time(u64::from(self.task.mss_bytes));
         (period > Time::ZERO).then_some(period)

@@ -148,6 +148,7 @@ impl Plans {
                 request_bytes: flow.request_bytes,
                 rate: flow.application_rate,
                 slow_reader: flow.slow_reader,
+                writes: flow.writes,
                 mss_bytes: run_spec.sockets_of_group(flow.group)?.1.mss_bytes,
                 header_bytes: run_spec
                     .sockets_of_group(flow.group)?
@@ -185,6 +186,7 @@ impl Plans {
             }
         };
         let size_bytes = self.schedule.size_bytes(transfer);
+        let group = &run_spec.plan.groups[traffic.group as usize];
         Ok(Description {
             about: About {
                 group: traffic.group,
@@ -197,7 +199,8 @@ impl Plans {
                 size_bytes,
                 request_bytes: traffic.request_bytes,
                 rate: traffic.application_rate,
-                slow_reader: run_spec.plan.groups[traffic.group as usize].slow_reader,
+                slow_reader: group.slow_reader,
+                writes: group.writes,
                 mss_bytes: run_spec.sockets_of_group(traffic.group)?.1.mss_bytes,
                 header_bytes: run_spec
                     .sockets_of_group(traffic.group)?

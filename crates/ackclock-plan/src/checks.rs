@@ -1,7 +1,7 @@
 //! Plans that no engine can run.
 
 use ackclock_core::{Rate, Time};
-use ackclock_traffic::SlowReader;
+use ackclock_traffic::{SlowReader, Writes};
 
 use crate::error::Error;
 use crate::flows::DatagramPlan;
@@ -44,12 +44,14 @@ impl Plan {
         }
         for group in &self.groups {
             check_reader(group.slow_reader)?;
+            check_writes(group.writes)?;
             check_misbehaviour(group.misbehaviour)?;
             check_max("dscp", u64::from(group.dscp), 63)?;
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
             check_reader(flow.slow_reader)?;
+            check_writes(flow.writes)?;
             check_misbehaviour(flow.misbehaviour)?;
             flow.tcp.check_request(flow.request_bytes)?;
             check_max("priority", u64::from(flow.priority), 15)?;
@@ -251,6 +253,11 @@ impl TcpPlan {
 
 fn check_reader(reader: Option<SlowReader>) -> Result<(), Error> {
     let fault = reader.and_then(|reader| reader.fault());
+    fault.map_or(Ok(()), |subject| Err(Error::NotPositive(subject)))
+}
+
+fn check_writes(writes: Option<Writes>) -> Result<(), Error> {
+    let fault = writes.and_then(|writes| writes.fault());
     fault.map_or(Ok(()), |subject| Err(Error::NotPositive(subject)))
 }
 

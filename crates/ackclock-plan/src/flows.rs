@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_core::{Rate, Time};
-use ackclock_traffic::SlowReader;
+use ackclock_traffic::{SlowReader, Writes};
 use serde::Deserialize;
 
 use crate::datagrams::SourcePlan;
@@ -29,6 +29,8 @@ pub struct FlowPlan {
     pub application_rate: Option<Rate>,
     /// The application at the receiver; `null`: it reads at once.
     pub slow_reader: Option<SlowReader>,
+    /// The application at the sender, if it writes messages; `null`: it does not.
+    pub writes: Option<Writes>,
     /// Misbehaviour of the receiver; `null`: none.
     pub misbehaviour: Option<Misbehaviour>,
     /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.

@@ -1,7 +1,7 @@
 //! TCP, and the common parameters of a group of flows.
 
 use ackclock_core::Time;
-use ackclock_traffic::{Duration, SlowReader};
+use ackclock_traffic::{Duration, SlowReader, Writes};
 use serde::Deserialize;
 
 /// Common parameters of a group of flows.
@@ -19,6 +19,9 @@ pub struct GroupPlan {
     /// The application at the receivers; `null`: it reads at once.
     #[serde(deserialize_with = "Option::deserialize")]
     pub slow_reader: Option<SlowReader>,
+    /// The application at the senders, if it writes messages; `null`: it has all its data, or a rate.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub writes: Option<Writes>,
     /// Misbehaviour of the receivers; `null`: none.
     #[serde(deserialize_with = "Option::deserialize")]
     pub misbehaviour: Option<Misbehaviour>,

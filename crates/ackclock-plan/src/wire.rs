@@ -74,6 +74,7 @@ impl Flow {
             request_bytes: self.request_bytes,
             application_rate: self.application_rate,
             slow_reader: group.and_then(|group| group.slow_reader),
+            writes: group.and_then(|group| group.writes),
             misbehaviour: group.and_then(|group| group.misbehaviour),
             priority: self.priority,
             congestion: Arc::new(congestion),

@@ -113,7 +113,7 @@ impl Workload {
             "routing": "single",
             "flowlet_gap_s": null,
             "changes": [],
-            "groups": [{ "name": "bulk", "congestion": self.congestion, "tcp": tcp, "slow_reader": null, "misbehaviour": null, "dscp": 0 }],
+            "groups": [{ "name": "bulk", "congestion": self.congestion, "tcp": tcp, "slow_reader": null, "writes": null, "misbehaviour": null, "dscp": 0 }],
             "flows": flows,
             "traffic": [],
             "datagrams": [],

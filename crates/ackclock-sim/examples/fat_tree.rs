@@ -156,6 +156,7 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
             "congestion": congestion,
             "tcp": tcp(options.text("delayed_ack")),
             "slow_reader": null,
+            "writes": null,
             "misbehaviour": null,
             "dscp": 0,
         }],

@@ -92,6 +92,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "congestion": { "kind": "reno", "parameters": { "slow_start": "standard" } },
             "tcp": tcp("on"),
             "slow_reader": null,
+            "writes": null,
             "misbehaviour": null,
             "dscp": 0,
         }],

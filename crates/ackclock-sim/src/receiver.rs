@@ -40,6 +40,7 @@ mod misbehaviour;
 mod quick;
 pub(crate) mod ranges;
 mod reading;
+mod short_segments;
 mod window;
 
 pub use client::Client;
@@ -48,6 +49,7 @@ use echo::{Echo, EcnAction};
 use quick::Quick;
 use ranges::Ranges;
 use reading::Reader;
+use short_segments::ShortSegments;
 use window::Window;
 
 /// Reply of the receiver.
@@ -107,6 +109,8 @@ pub struct Receiver {
     earlier: Option<Box<Reply>>,
     /// Segments received since the last ACK.
     pending: u32,
+    /// Number of them with which `quick` delayed ACKs wait no longer.
+    max_pending: u32,
     quick: Quick,
     window: Window,
     compression: Compression,
@@ -135,6 +139,8 @@ pub struct Receiver {
     pub sent_packets: u64,
     /// Segments that arrived more than once.
     pub duplicates: u64,
+    /// Lengths of the segments, if the sender's application writes messages.
+    short_segments: Option<Box<ShortSegments>>,
     /// The client's side, if this end opens the connection.
     client: Option<Box<Client>>,
     /// Segments that leaps have skipped; `next` lacks them.
@@ -161,6 +167,7 @@ impl Receiver {
             ack_now: false,
             earlier: None,
             pending: 0,
+            max_pending: 2,
             quick: Quick::new(),
             window: Window::new(&plan.tcp),
             compression: Compression::new(
@@ -181,6 +188,7 @@ impl Receiver {
             sent_packets: 0,
             duplicates: 0,
             skipped_segments: 0,
+            short_segments: plan.writes.map(|_| Box::new(ShortSegments::new(&plan.tcp))),
             client: plan
                 .request_bytes
                 .map(|bytes| Box::new(Client::new(bytes, &plan.tcp))),
@@ -212,6 +220,9 @@ impl Receiver {
 
     /// Payload bytes received in order, without the segments whose loss was concealed.
     pub fn delivered_bytes(&self) -> u64 {
+        if let Some(short) = &self.short_segments {
+            return short.bytes_before(self.next);
+        }
         let concealed = self.concealed_segments() * self.workload.mss_bytes();
         let before = self.workload.payload_before(self.next);
         before.saturating_sub(concealed) + self.skipped_segments * self.workload.mss_bytes()
@@ -285,6 +296,9 @@ impl Receiver {
         if self.echo_of_marks.is_on() {
             self.process_ecn(&self.without_mark(packet));
         }
+        if self.short_segments.is_some() {
+            self.weigh_segment(&packet.for_record());
+        }
         let in_order = packet.sequence == self.next && self.ranges.is_empty();
         if !in_order && !self.conceal_gap(packet.sequence) {
             return self.on_disorder(packet.sequence, packet.timestamp, now);
@@ -313,7 +327,7 @@ impl Receiver {
     /// Open the window for a new segment.
     #[inline]
     fn open_window(&mut self) {
-        if self.window.opens() {
+        if self.window.opens() && !self.is_tiny() {
             self.quick.on_opened();
         }
     }
@@ -349,7 +363,7 @@ impl Receiver {
                     if gap > QUICK_AFTER && self.last_arrival > gap {
                         self.quick.ensure(2);
                     }
-                    self.pending >= 2 || self.quick.is_due()
+                    self.pending >= self.max_pending || self.quick.is_due()
                 }
             };
         if at_once {

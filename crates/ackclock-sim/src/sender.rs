@@ -38,6 +38,7 @@ mod ecn;
 mod frto;
 mod handshake;
 mod leap;
+mod messages;
 mod output;
 mod pacing;
 mod persist;
@@ -195,8 +196,8 @@ impl Sender {
         let tcp = plan.tcp.clone();
         let controller = prototype.controller();
         let paced = tcp.pacing || controller.requires_pacing();
-        let buffer = tcp
-            .tso_batching
+        let is_bulk = plan.writes.is_none();
+        let buffer = (tcp.tso_batching && is_bulk)
             .then(|| SendBuffer::new(&tcp, controller.requires_pacing()));
         Sender {
             flow,

@@ -58,6 +58,7 @@ mod random;
 mod schedule;
 mod size;
 mod slow_reader;
+mod writes;
 
 pub use count::Count;
 pub use departures::{DatagramSource, Departures};
@@ -71,3 +72,4 @@ pub use random::{flow_stream, host_stream, start_draw, stream, Purpose};
 pub use schedule::Schedule;
 pub use size::{Size, SizeSampler, Truncation, LARGEST_BYTES};
 pub use slow_reader::{Pause, Reads, SlowReader};
+pub use writes::Writes;

@@ -15,6 +15,7 @@ STOPS = "flows that stop"
 REQUESTS = "requests"
 APPLICATION = "application-limited flows"
 SLOW_READERS = "slow readers (slow_reader)"
+MESSAGES = "messages of small writes (writes)"
 SEND_BUFFERS = "limited send buffers (tcp.send_buffer)"
 PRIORITIES = "priorities"
 CODEPOINTS = "DS codepoints (dscp)"
@@ -61,8 +62,8 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 
 #: All features that are not the name of an algorithm.
 ALL = frozenset({
-    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, SEND_BUFFERS, PRIORITIES, CODEPOINTS, STARTS, GENERATED, UDP,
-    QUIC, MEDIA, ROUTED, NO_DELAY, SEVERAL_LINKS, REVERSE,
+    FINITE, STOPS, REQUESTS, APPLICATION, SLOW_READERS, MESSAGES, SEND_BUFFERS, PRIORITIES, CODEPOINTS, STARTS,
+    GENERATED, UDP, QUIC, MEDIA, ROUTED, NO_DELAY, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, ACK_LOSS, ACK_THINNING, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION,
     CORRUPTION, ECN_REWRITING, TUNNELS, MISBEHAVIOUR, ACK_COUNTING,
     BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
@@ -118,6 +119,7 @@ def _features(plan: Plan) -> Iterator[str]:
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
             PROCESSING: any(map(takes_other_time, plan.groups)),
             SLOW_READERS: any(group.slow_reader for group in plan.groups),
+            MESSAGES: any(group.writes for group in plan.groups),
             SEND_BUFFERS: any(group.tcp and group.tcp.send_buffer_bytes is not None for group in plan.groups),
             CODEPOINTS: any(group.dscp for group in plan.groups),
             DELAYS: plan.record.delays,

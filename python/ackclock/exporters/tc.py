@@ -141,6 +141,8 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield "requests: the sender opens the connection"
     if any(group.slow_reader for group in plan.groups):
         yield "slow readers: iperf3 reads at once"
+    if any(group.writes for group in plan.groups):
+        yield "messages of small writes: iperf3 writes all the time"
     if any(group.misbehaviour for group in plan.groups):
         yield "misbehaving receivers: the kernel's follow the rules"
     if any(group.tcp and group.tcp.send_buffer_bytes is not None for group in plan.groups):

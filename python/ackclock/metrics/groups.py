@@ -219,9 +219,11 @@ def _media_demand(plan: PartialPlan, media: PartialDatagrams) -> Demand | None:
 
 
 def _demand(plan: PartialPlan, flow: PartialFlow) -> Demand | None:
-    """Return what a flow asks for; None if its path or its TCP is not known, or its reader is slow."""
+    """Return what a flow asks for; None if its path or its TCP is not known, or an application limits it otherwise."""
     group = plan.groups[flow.group] if flow.group < len(plan.groups) else None
-    if flow.forward is None or not flow.forward.hops or group is None or group.tcp is None or group.slow_reader:
+    if flow.forward is None or not flow.forward.hops or group is None or group.tcp is None:
+        return None
+    if group.slow_reader or group.writes:
         return None
     tcp, links = group.tcp, tuple(hop.link for hop in flow.forward.hops if hop.link is not None)
     if not tcp.mss_bytes or tcp.header_bytes is None:

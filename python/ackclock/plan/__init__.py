@@ -208,7 +208,8 @@ class GroupPlan:
     """Common properties of the flows of one `[[flows]]` or `[[traffic]]` entry, and their name.
 
     `congestion` and `tcp` are None where the flows are not TCP. `slow_reader` is the application at the receivers, as
-    `crates/ackclock-traffic` reads it; None: it reads at once. `misbehaviour` is what the receivers do against TCP's
+    `crates/ackclock-traffic` reads it; None: it reads at once. `writes` are the messages of the application at the
+    senders; None: it writes none. `misbehaviour` is what the receivers do against TCP's
     rules, as `crates/ackclock-plan` reads it. `dscp` is the codepoint of their packets, both ways.
     """
 
@@ -216,6 +217,7 @@ class GroupPlan:
     congestion: CongestionPlan | None
     tcp: TcpPlan | None
     slow_reader: Parameters | None = field(default=None, hash=False)
+    writes: Parameters | None = field(default=None, hash=False)
     misbehaviour: Parameters | None = field(default=None, hash=False)
     dscp: int = 0
 

@@ -89,8 +89,8 @@ def _inside(part: dict[str, Any], change: Callable[[dict[str, Any], str], dict[s
 
 
 def _shortened(part: dict[str, Any], name: str) -> dict[str, Any]:
-    """Without the titles of keys, and with a short description."""
-    kept = {word: value for word, value in part.items() if word != "title" or not name or "properties" in part}
+    """Without the titles of keys and tables, which repeat their names, and with a short description."""
+    kept = {word: value for word, value in part.items() if word != "title" or not name}
     return {**kept, **({"description": first_clause(kept["description"])} if "description" in kept else {})}
 
 

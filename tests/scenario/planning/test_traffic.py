@@ -71,7 +71,7 @@ burst = { packets = 100, every = "1s" }
         "header_bytes": 28,
         "source": {"kind": "bursts", "per_s": 250.0, "packets": 100, "every_s": 1.0},
     }
-    nothing = {**dict.fromkeys(("congestion", "tcp", "slow_reader", "misbehaviour")), "dscp": 0}
+    nothing = {**dict.fromkeys(("congestion", "tcp", "slow_reader", "writes", "misbehaviour")), "dscp": 0}
     assert made["groups"][1] == {"name": "udp", **nothing}
 
 

@@ -87,8 +87,9 @@ pub struct LimitClassifier {
     excess_sum_ns: i64,
     excess_count: u32,
     unclocked: u32,
-    /// New data that no acknowledgement let out.
+    /// New data that no acknowledgement let out, of so much of which the sender's clock tells that for certain.
     unclocked_new: u32,
+    timed_new: u32,
     app_limited: AppLimitedDetector,
     ack_gap_ns: i64,
     classified_sends: u32,
@@ -172,6 +173,8 @@ impl LimitClassifier {
     #[inline]
     pub fn ack_clocked_by_tsval(&mut self, sends: &SendEvent, tick_ns: i64) {
         if TICKS_APART * tick_ns < self.ack_gap_ns {
+            let is_timed = evidence::TICKS_SURE * tick_ns < self.ack_gap_ns;
+            self.timed_new += u32::from(is_timed && !sends.is_retransmission);
             self.classify_send(sends);
         }
     }
@@ -191,8 +194,7 @@ impl LimitClassifier {
         (self.ack_gap_ns / ACK_CLOCK_SHARE).clamp(ACK_CLOCK_NS, ACK_BATCH_NS)
     }
 
-    /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is
-    /// under way.
+    /// In this round or the last, acknowledgements let out less than was sent: the window is larger than the pipe.
     pub fn is_paced(&self) -> bool {
         self.is_paced || self.is_mostly_unclocked()
     }
@@ -330,6 +332,7 @@ impl LimitClassifier {
         self.retransmissions = 0;
         self.unclocked = 0;
         self.unclocked_new = 0;
+        self.timed_new = 0;
         self.released = 0;
         self.classified_sends = 0;
         self.round_min_rtt_ns = 0;

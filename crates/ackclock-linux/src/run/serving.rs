@@ -53,7 +53,7 @@ impl Run {
                 Token::Receiver(flow),
                 self.receiving() | EventFlags::OUT,
             )?;
-            if plan.task.slow_reader.is_none() {
+            if plan.task.has_low_water() {
                 self.hosts.set_low_water(&socket, 0, plan.task.size_bytes)?;
             }
             connection.receiver = Some(socket);
@@ -283,8 +283,8 @@ impl Run {
             connection.finished = now;
             self.completed(flow);
         } else if let Some(receiver) = &connection.receiver {
-            let is_slow = connection.task.slow_reader.is_some();
-            if !is_slow && (missing.is_some() || before < UNTHROTTLED_BYTES) {
+            if connection.task.has_low_water() && (missing.is_some() || before < UNTHROTTLED_BYTES)
+            {
                 self.hosts.set_low_water(receiver, received, missing)?;
             }
         }

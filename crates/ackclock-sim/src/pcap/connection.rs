@@ -26,8 +26,9 @@ pub struct Connection {
     sack: bool,
     timestamps: bool,
     ecn: EcnMode,
-    /// Payload of a full segment.
+    /// Payload of a full segment, and headers of every one.
     segment_bytes: u64,
+    header_bytes: u32,
     /// The sender's receive window: nothing fills it.
     sender_window: u64,
     shift: u8,
@@ -63,6 +64,7 @@ impl Connection {
             timestamps: tcp.timestamps,
             ecn: tcp.ecn,
             segment_bytes: u64::from(tcp.mss_bytes),
+            header_bytes: tcp.segment_header_bytes(),
             sender_window: window,
             shift,
             numbers,
@@ -152,6 +154,10 @@ impl Connection {
     pub fn compose(&mut self, packet: &Packet, blocks: &[Block], frame: &mut Frame) -> Header {
         if matches!(packet.kind, Kind::DataFin | Kind::Fin) {
             self.workload.on_end(packet);
+        }
+        if packet.kind.carries_payload() && self.workload.has_messages() {
+            let bytes = packet.wire_bytes.saturating_sub(self.header_bytes);
+            self.workload.learn(packet.sequence, u64::from(bytes));
         }
         let mut sack = [(0, 0); MAX_BLOCKS];
         let count = blocks.len().min(MAX_BLOCKS);

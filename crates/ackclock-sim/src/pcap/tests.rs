@@ -36,6 +36,7 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         slow_reader: None,
+        writes: None,
         misbehaviour: None,
         priority: 0,
         congestion: Arc::new(CongestionPlan {

@@ -84,6 +84,9 @@ impl Receiver {
         if let Some(reader) = &self.reader {
             self.reads_at = reader.reads.due(arrived, is_all);
         }
+        if self.acknowledges_read() {
+            self.max_pending = 1;
+        }
         self.set_timer(self.timer);
     }
 
@@ -99,6 +102,9 @@ impl Receiver {
         self.note_end(now);
         if self.state == State::CloseWait && !self.has_unread() {
             return Some(self.close(now));
+        }
+        if self.pending > 0 && self.acknowledges_read() {
+            return Some(self.acknowledge_rarely());
         }
         let end = self.reader.as_ref().map_or(0, |reader| reader.window_end);
         let left = end.saturating_sub(self.next);

@@ -28,6 +28,7 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         slow_reader: None,
+        writes: None,
         misbehaviour: None,
         priority: 0,
         congestion: Arc::new(CongestionPlan {

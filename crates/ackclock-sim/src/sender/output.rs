@@ -96,7 +96,7 @@ impl Sender {
 
     /// Send until blocked; returns by what.
     #[inline(always)]
-    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
+    pub(super) fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
         self.pacing.cut();
         loop {
             if self.occupied() >= self.window {
@@ -144,7 +144,9 @@ impl Sender {
         if !waits {
             self.rates.limit_by_application(self.board.in_flight());
         }
-        if has_data || (waits && self.tcp.send_buffer_bytes.is_some()) {
+        if (has_data && !self.workload.has_messages())
+            || (waits && self.tcp.send_buffer_bytes.is_some())
+        {
             BlockedBy::SendBuffer
         } else {
             BlockedBy::Application
@@ -206,9 +208,15 @@ impl Sender {
     /// Let the application write what it has, unless it waits for room.
     #[inline]
     fn write(&mut self, now: Time, out: &mut impl Outlet) {
-        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting) else {
+        let Some(buffer) = &self.buffer else {
+            if self.workload.has_messages() {
+                self.write_messages(now, out);
+            }
             return;
         };
+        if buffer.is_waiting {
+            return;
+        }
         let data = self.workload.data(now);
         if buffer.written < data {
             self.write_to(data, now, out);
@@ -355,6 +363,10 @@ impl Sender {
     /// before, unless the application is still to be polled.
     #[cold]
     fn awaits_application(&mut self, next: u64, now: Time) -> bool {
+        if self.workload.has_messages() {
+            self.timers.application = self.workload.next_write().max(now);
+            return false;
+        }
         let has_room = match &self.buffer {
             Some(buffer) => !buffer.is_waiting,
             None => next < self.workload.room_end(self.board.unacknowledged),
@@ -377,6 +389,8 @@ impl Sender {
                 self.pacing.begins = false;
                 self.board.begin_buffer(sequence);
             }
+        } else {
+            self.workload.send(self.board.unacknowledged);
         }
         self.send_segment(sequence, false, trigger, now, out);
     }

@@ -144,10 +144,10 @@ impl Sender {
     /// True if it pays to wait for the next ACK (Linux: `tcp_tso_should_defer`).
     fn should_defer(&self, now: Time) -> bool {
         let room = self.window.saturating_sub(self.occupied());
-        let whole = self
-            .buffer
-            .as_ref()
-            .is_some_and(|buffer| buffer.is_complete_within(room));
+        let whole = match &self.buffer {
+            Some(buffer) => buffer.is_complete_within(room),
+            None => self.workload.has_messages(),
+        };
         let early = matches!(
             self.ca_state,
             CaState::Open | CaState::Disorder | CaState::Cwr

@@ -212,6 +212,7 @@ fn flow(plan: &Plan, traffic: &TrafficPlan) -> Result<FlowPlan, PlanError> {
         request_bytes: traffic.request_bytes,
         application_rate: traffic.application_rate,
         slow_reader: group.and_then(|group| group.slow_reader),
+        writes: group.and_then(|group| group.writes),
         misbehaviour: group.and_then(|group| group.misbehaviour),
         priority: traffic.priority,
         congestion: Arc::new(congestion),

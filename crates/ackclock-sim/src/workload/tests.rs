@@ -8,6 +8,8 @@ fn workload(size_bytes: Option<u64>, rate_bytes_per_s: Option<f64>) -> Workload 
         size_bytes,
         segments,
         end: segments.saturating_add(1),
+        messages: None,
+        closes_in_data: false,
         buffer_segments: u64::MAX,
         is_greedy: rate_bytes_per_s.is_none(),
         period: rate_bytes_per_s.map(|rate| Time::from_seconds(1000.0 / rate)),

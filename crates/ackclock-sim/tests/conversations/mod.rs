@@ -14,6 +14,7 @@ mod ecn_feedback;
 mod flow_control;
 mod handshake;
 mod misbehaviour;
+mod nagle;
 mod new_reno;
 mod prr;
 mod rack;

@@ -114,6 +114,7 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         slow_reader: None,
+        writes: None,
         misbehaviour: None,
         priority: 0,
         congestion: reno().into(),

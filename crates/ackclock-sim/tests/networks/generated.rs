@@ -28,6 +28,7 @@ fn tree(duration: Time, traffic: Vec<TrafficPlan>, datagrams: Vec<DatagramPlan>)
         congestion: Some(reno()),
         tcp: Some(linux()),
         slow_reader: None,
+        writes: None,
         misbehaviour: None,
         dscp: 0,
     }];

@@ -7,7 +7,7 @@ use ackclock_plan::{DelayedAck, FlowPlan, LinkPlan, LossDetection, Plan};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::plans::{any_plan, any_reader, any_tcp, cases, simulate};
+use super::plans::{any_plan, any_reader, any_tcp, any_writes, cases, simulate};
 use crate::kit::{cubic, data, ms, reno, transfer, us, Conversation};
 
 /// Largest IP packet of the generated plans, with room for all options.
@@ -126,13 +126,14 @@ fn trial() -> impl Strategy<Value = Trial> {
         prop::collection::vec(0..400_u64, 0..80),
         1..150_u64,
         0..5000_u64,
-        any_reader(),
+        (any_reader(), any_writes()),
     )
         .prop_map(
-            |(tcp, segments, is_reno, lost, one_way_ms, spacing_us, slow_reader)| Trial {
+            |(tcp, segments, is_reno, lost, one_way_ms, spacing_us, (slow_reader, writes))| Trial {
                 flow: FlowPlan {
                     congestion: if is_reno { reno() } else { cubic() }.into(),
                     slow_reader,
+                    writes,
                     ..transfer(tcp, segments)
                 },
                 lost,

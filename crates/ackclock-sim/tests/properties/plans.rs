@@ -6,7 +6,7 @@ use ackclock_plan::{
     QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
 use ackclock_sim::Simulation;
-use ackclock_traffic::{Pause, SlowReader};
+use ackclock_traffic::{Pause, SlowReader, Writes};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -134,25 +134,28 @@ fn any_flow(size: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = F
     (
         any_tcp(),
         size,
-        (rate, any_reader()),
+        (rate, any_reader(), any_writes()),
         (0..500_000_u64, 0..50_000_u64),
         (0..100_000_u64, 0..100_000_u64),
         any::<bool>(),
     )
         .prop_map(
-            |(tcp, size_bytes, (rate_bps, slow_reader), start_us, delay_us, is_reno)| FlowPlan {
-                stop: None,
-                size_bytes,
-                request_bytes: None,
-                application_rate: rate_bps.map(Rate::from_bits_per_second),
-                slow_reader,
-                start: us(start_us.0),
-                start_jitter: us(start_us.1),
-                congestion: if is_reno { reno() } else { cubic() }.into(),
-                ends: None,
-                forward: path(us(delay_us.0), &[]),
-                reverse: path(us(delay_us.1), &[]),
-                ..flow(tcp)
+            |(tcp, size_bytes, (rate_bps, slow_reader, writes), start_us, delay_us, is_reno)| {
+                FlowPlan {
+                    stop: None,
+                    size_bytes,
+                    request_bytes: None,
+                    application_rate: rate_bps.map(Rate::from_bits_per_second),
+                    slow_reader,
+                    writes,
+                    start: us(start_us.0),
+                    start_jitter: us(start_us.1),
+                    congestion: if is_reno { reno() } else { cubic() }.into(),
+                    ends: None,
+                    forward: path(us(delay_us.0), &[]),
+                    reverse: path(us(delay_us.1), &[]),
+                    ..flow(tcp)
+                }
             },
         )
 }
@@ -177,6 +180,18 @@ pub fn any_reader() -> impl Strategy<Value = Option<SlowReader>> {
             pause,
         });
     prop_oneof![2 => Just(None), 1 => reader.prop_map(Some)]
+}
+
+/// Any application at a sender: one that has all its data or a rate, or one that writes messages.
+pub fn any_writes() -> impl Strategy<Value = Option<Writes>> {
+    let writes = (200..5000_u64, 1..5_u64, 1..200_u64, any::<bool>());
+    let writes = writes.prop_map(|(size_bytes, count, every_ms, nodelay)| Writes {
+        size_bytes,
+        count,
+        every: ms(every_ms),
+        nodelay,
+    });
+    prop_oneof![2 => Just(None), 1 => writes.prop_map(Some)]
 }
 
 /// Any TCP whose timers and switches make sense together or not.

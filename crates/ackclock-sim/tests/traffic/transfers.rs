@@ -39,6 +39,7 @@ fn network(duration: Time, traffic: Vec<TrafficPlan>) -> Plan {
             congestion: Some(reno()),
             tcp: Some(linux()),
             slow_reader: None,
+            writes: None,
             misbehaviour: None,
             dscp: 0,
         }],

@@ -31,6 +31,10 @@ MIN_BUFFER_BYTES = 4608
 TICKS_S = (0.001, 0.004, 0.01)
 
 
+#: With messages, small writes do not join because the host's device still holds the one before: it queues nothing.
+OF_MESSAGES = (("tcp_autocorking", "0"),)
+
+
 @dataclass(frozen=True, slots=True)
 class HostSettings:
     """Settings of a whole host.
@@ -49,7 +53,8 @@ def settings(group: GroupPlan) -> HostSettings:
     tcp = group.tcp
     if tcp is None:
         return HostSettings()
-    return HostSettings(_sysctls(tcp), _metrics(tcp), tcp.tso_batching, _processing(tcp))
+    sysctls = (*_sysctls(tcp), *(OF_MESSAGES if group.writes else ()))
+    return HostSettings(sysctls, _metrics(tcp), tcp.tso_batching, _processing(tcp))
 
 
 def _processing(tcp: TcpPlan) -> tuple[float, float] | None:

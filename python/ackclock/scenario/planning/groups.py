@@ -37,7 +37,15 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
     name = group.name or _default_name(spec.name, group)
     readers, misbehaviour = _slow_reader(group, tcp, place, source), _misbehaviour(group, tcp, place, source)
-    return GroupPlan(name, control, tcp, readers, misbehaviour, group.dscp)
+    return GroupPlan(name, control, tcp, readers, _writes(group, place, source), misbehaviour, group.dscp)
+
+
+def _writes(group: Transfers, place: Loc, source: Source) -> Mapping[str, Any] | None:
+    """The messages of the application at the senders, which then has no rate."""
+    if group.writes is not None and getattr(group, "application_rate", None) is not None:
+        expected = "either writes or an application_rate"
+        raise ScenarioError([source.problem((*place, "writes"), "both", expected)])
+    return group.writes.planned() if group.writes else None
 
 
 def _misbehaviour(group: Transfers, tcp: TcpPlan, place: Loc, source: Source) -> Mapping[str, Any] | None:

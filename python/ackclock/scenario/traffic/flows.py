@@ -64,6 +64,23 @@ class SlowReader(Table):
         }
 
 
+class Writes(PlannedTable):
+    """An application that writes messages."""
+
+    plan_keys: ClassVar[Mapping[str, str]] = {"size": "size_bytes", "every": "every_s"}
+
+    size: Annotated[int, Quantity(units.bytes_of, "1B", "1GB"), AfterValidator(int)] = Field(
+        description="bytes of a write"
+    )
+    count: Annotated[int, Field(ge=1, le=10**6)] = Field(
+        1, description="writes of a message; each is handed to TCP at once, one after the other"
+    )
+    every: Period = Field(description="interval from message to message; the first begins when the connection opens")
+    nodelay: bool = Field(
+        False, description="no Nagle's algorithm; otherwise a short segment waits while one is unacknowledged"
+    )
+
+
 # S. Savage et al.: TCP congestion control with a misbehaving receiver, ACM CCR 29(5), 1999.
 class Misbehaviour(Table):
     """A misbehaving receiver."""
@@ -123,6 +140,7 @@ class Transfers(Sending):
     slow_reader: SlowReader | None = Field(
         None, description="the application at the receiver, if it does not read at once; requires tcp.receive_window"
     )
+    writes: Writes | None = Field(None, description="messages of the sender's application; absent: none")
     misbehaviour: Misbehaviour | None = Field(None, description="misbehaviour of the receiver; absent: none")
     request: Request | None = Field(
         None, description='the receiver opens the connection and sends a request of this size, such as "300B"'

@@ -6,6 +6,9 @@ use super::{
 };
 use crate::shared_bottleneck::{Round, SharedBottleneck};
 
+/// Acknowledgements are further apart than so many ticks where it is no coincidence that data follow them.
+pub(super) const TICKS_SURE: i64 = 16;
+
 impl LimitClassifier {
     /// The pipe is as full as ever, round after round, though nothing was lost, no queue stays and the link has room: a
     /// congestion window would grow.
@@ -77,6 +80,14 @@ impl LimitClassifier {
             && round.bps + shared.links.bps(&spaced) >= FILLS * link_bps
     }
 
+    /// Return true if acknowledgements let out most segments of the round, after losses: the rate of a small window is
+    /// constant too, as behind a policer whose bucket has room for little more.
+    fn is_ack_clocked(&self) -> bool {
+        self.total_retransmissions >= MIN_RETRANSMISSIONS
+            && self.timed_new > 0
+            && 2 * self.unclocked_new <= self.timed_new
+    }
+
     /// Return true if the sender has its own constant rate, not clocked by acknowledgements.
     pub(super) fn has_own_rate(&self) -> bool {
         let own = match self.classified_sends {
@@ -86,6 +97,7 @@ impl LimitClassifier {
         let flat = self.flat >= FLAT_ROUNDS || own && !self.has_grown();
         let untouched = !self.is_touched && flat && !self.pipe_growth.is_rising();
         match self.classified_sends {
+            0 if self.is_ack_clocked() => false,
             0 => self.send_rate.steady >= STEADY_REMOTE || untouched,
             _ => self.is_paced && (self.send_rate.steady > 0 || untouched),
         }

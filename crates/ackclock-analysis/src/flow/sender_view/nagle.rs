@@ -15,6 +15,13 @@ impl SenderView {
         let rtt_ns = self
             .handshake_ns
             .map_or(self.rtt.min_ns, |known_ns| known_ns.min(self.rtt.min_ns));
+        // Where the delay to the sender is only estimated, a sender that was idle makes the estimate longer.
+        let acknowledged_ns = if self.sender_delay_ns > 0 && self.sender_side_rtt.count > 0 {
+            let side_ns = self.sender_side_rtt.min_ns.min(rtt_ns);
+            acknowledged_ns.min(self.last_ack_ns + side_ns)
+        } else {
+            acknowledged_ns
+        };
         let waited_ns = acknowledged_ns - self.last_sent_ns - rtt_ns;
         let was_delayed = (MIN_DELAYED_ACK_NS..=MAX_DELAYED_ACK_NS).contains(&waited_ns);
         if was_delayed
