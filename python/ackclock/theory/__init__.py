@@ -35,13 +35,6 @@ from ackclock.theory.cubic_curve import (
     steps_after_plateau,
     time_after_plateau,
 )
-from ackclock.theory.responses import (
-    cubic_window,
-    highspeed_window,
-    loss_at,
-    response_function,
-    response_window,
-)
 from ackclock.theory.small_packets import (
     delay_reduction,
     slots_per_segment,
@@ -51,12 +44,17 @@ from ackclock.theory.small_packets import (
 )
 from ackclock.theory.throughput import (
     altman,
+    cubic_window,
     emulation_limit,
+    highspeed_window,
+    loss_at,
     loss_free_packets,
     mathis,
     mathis_window,
     pftk,
     pftk_simple,
+    response_function,
+    response_window,
 )
 
 __all__ = [

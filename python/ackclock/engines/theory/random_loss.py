@@ -2,7 +2,7 @@
 
 Reno: Padhye's formula with timeouts. CUBIC: RFC 9438's average window. HighSpeed TCP: RFC 3649's. BIC, H-TCP and
 Scalable TCP: Guillier's c/pᵈ; for BIC and H-TCP these are not the slopes of the algorithms as they are run (see
-`ackclock.theory.responses`). But for Padhye's, the formulas are for periodic losses.
+`ackclock.theory.throughput`). But for Padhye's, the formulas are for periodic losses.
 """
 
 from __future__ import annotations
