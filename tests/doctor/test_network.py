@@ -13,7 +13,7 @@ from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import LOCAL as LOCAL_SIDE
 from ackclock.doctor.settings import Settings
-from ackclock.engines.linux.testbed.facts import OFFLOADS, Facts
+from ackclock.engines.linux.testbed.preflight import OFFLOADS, Facts
 from ackclock.errors import InputError
 from ackclock.hosts.clocks import Offset
 

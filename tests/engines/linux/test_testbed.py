@@ -12,8 +12,8 @@ import pytest
 from changed import changed
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import facts, layout, measuring, merge_tables, plans, preflight, router, tcp
-from ackclock.engines.linux.testbed.facts import Facts
+from ackclock.engines.linux.testbed import layout, measuring, merge_tables, plans, preflight, router, tcp
+from ackclock.engines.linux.testbed.preflight import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
 
@@ -352,7 +352,7 @@ def test_only_offloads_that_are_on_and_can_be_switched_are_switched():
         "Features for eth0:\nrx-checksumming: on\ntcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n"
         "\ttx-tcp6-segmentation: on [fixed]\ngeneric-segmentation-offload: off\ngeneric-receive-offload: on\n"
     )
-    assert [*facts.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
+    assert [*preflight.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
 
 
 def tables(flow: int, *, sender: bool, **values: float) -> merge_tables.Tables:

@@ -13,9 +13,9 @@ from typing import Any
 
 from ackclock.doctor import settings
 from ackclock.doctor.settings import Settings
-from ackclock.engines.linux.testbed import facts
-from ackclock.engines.linux.testbed.facts import Facts
+from ackclock.engines.linux.testbed import preflight
 from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host, Testbed
+from ackclock.engines.linux.testbed.preflight import Facts
 from ackclock.errors import InputError
 from ackclock.hosts import ssh
 from ackclock.hosts.agent import Agent
@@ -141,7 +141,7 @@ class Endpoint:
 def inspect(name: str, agent: Agent, own: Address, other: Address) -> Endpoint:
     """Inspect a host. Raises `HostError`, and `InputError` for a busy host or one without the address."""
     host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.public, None, None)
-    facts_of_host = facts.probe(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
+    facts_of_host = preflight.probe(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
     if facts_of_host.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
     if "ip" not in facts_of_host.missing and facts_of_host.data is None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.engines.linux import disciplines, stack
-from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Network
-from ackclock.engines.linux.script import LOST, script
+from ackclock.engines.linux.script import LOST, changes, script
 from ackclock.engines.linux.traces import stepped
 from ackclock.plan import Plan
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ackclock.engines.linux import disciplines
-from ackclock.engines.linux.changes import State
 from ackclock.engines.linux.network import loss_of, mtu_bytes
-from ackclock.engines.linux.script import FLYING_P, bands, htb_class, losing, shaper
+from ackclock.engines.linux.script import FLYING_P, State, bands, htb_class, losing, shaper
 from ackclock.engines.linux.testbed.layout import RECEIVER, Testbed
 from ackclock.plan import ChangePlan, Plan
 
