@@ -9,8 +9,7 @@ import synthetic
 from polars.testing import assert_frame_equal
 
 from ackclock.metrics import completion, response_times, rows, runs, survival
-from ackclock.metrics import response as means
-from ackclock.metrics.response import SCHEMA
+from ackclock.metrics.completion import SCHEMA
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +20,10 @@ def in_blocks(monkeypatch):
 @pytest.mark.parametrize("most_sizes", [16, 2], ids=["by size", "by octave"])
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_they_are_those_of_response_times(seeds, most_sizes, monkeypatch):
-    monkeypatch.setattr(means, "MAX_SIZES", most_sizes)
+    monkeypatch.setattr(completion, "MAX_SIZES", most_sizes)
     data = synthetic.transfers(count=200, seeds=seeds)
     assert not next(iter(runs(data))).rows("flows").is_small
-    result, expected = means.response_means(data), response_times(data)
+    result, expected = completion.response_means(data), response_times(data)
     assert result["unfinished"].sum() > 0
     valid = [name for name in SCHEMA if name not in ("median_s", "p95_s", "km_mean_s")]
     assert_frame_equal(result.select(valid), expected.select(valid), rel_tol=1e-12)
@@ -33,7 +32,7 @@ def test_they_are_those_of_response_times(seeds, most_sizes, monkeypatch):
 
 def test_without_transfers_present_are_no_rows():
     data = synthetic.sawtooth(flow_count=2, seeds=1, duration_s=20.0)
-    assert means.response_means(data).height == 0
+    assert completion.response_means(data).height == 0
 
 
 def test_the_share_that_has_ended_is_that_of_kaplan_and_meier():

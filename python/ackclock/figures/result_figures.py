@@ -28,7 +28,7 @@ from ackclock.figures.figure_spec import (
 )
 from ackclock.metrics import flow_means
 from ackclock.metrics.distributions import empirical
-from ackclock.metrics.tracking import cubic_epochs
+from ackclock.metrics.flow_tables import cubic_epochs
 from ackclock.metrics.view import Array, RunView
 
 #: Quantities of the distributions: unit, the axis's label, and what has them.

@@ -18,8 +18,7 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
 from ackclock.judge import rules
-from ackclock.judge.comparison import Deviation
-from ackclock.judge.rules import NAMES
+from ackclock.judge.rules import NAMES, Deviation
 from ackclock.judge.walk import Walk
 from ackclock.qlog import Connection, Metrics
 from ackclock.system.files import readable

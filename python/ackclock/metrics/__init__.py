@@ -53,17 +53,16 @@ from ackclock.metrics import (
     slowdown,
     throughput,
 )
+from ackclock.metrics.completion import response_times
 from ackclock.metrics.distributions import cdf, windows_over_time
+from ackclock.metrics.dynamics import responsiveness_at
 from ackclock.metrics.epoch import epochs_by_rule, window_reductions
-from ackclock.metrics.flow_tables import flow_goodput, flow_means
+from ackclock.metrics.flow_tables import cubic_epochs, flow_goodput, flow_means
 from ackclock.metrics.metric import OF_GROUP, PLACES, Metric, Metrics, Value
 from ackclock.metrics.protocols import PHASE, Recorded
-from ackclock.metrics.response import response_times
-from ackclock.metrics.responsiveness import responsiveness_at
 from ackclock.metrics.sharing import shared_bottlenecks, shared_paths
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
-from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import ALL_FLOWS, RunView, runs
 from ackclock.partial_plan import groups_of
 

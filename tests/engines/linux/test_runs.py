@@ -320,9 +320,9 @@ start = {{ jitter = "20ms" }}
 #: A part after every run, so that a kill finds some.
 SWEEPING = """
 import sys
-from ackclock.experiments.sweep import folder as parts, executor
+from ackclock.experiments.sweep import folder as parts, run
 parts.PART_S = parts.PART_SHARE = 0.0
-executor.MAX_IN_TASK = 1
+run.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], "linux", out=sys.argv[2], jobs=2, metrics=["utilisation", "jain"])

@@ -16,9 +16,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ackclock.experiments.search.criteria import Constraint, Objective
+from ackclock.experiments.search.criteria import (
+    HOLDS,
+    RISK,
+    UNDECIDED,
+    Constraint,
+    Judgement,
+    Objective,
+    chance,
+    verdicts,
+)
 from ackclock.experiments.search.evaluator import Evaluator, Row
-from ackclock.experiments.search.hypothesis_test import HOLDS, RISK, UNDECIDED, Judgement, chance, verdicts
 from ackclock.experiments.search.result import NONE
 from ackclock.figures.summary_text import MIN_DIFFERENCE
 
