@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import Network, TestPlan, endpoints, files, findings, test_matrix, transfers
+from ackclock.doctor import network
+from ackclock.doctor.network import Network, TestPlan, endpoints, files, test_matrix, transfers
 from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import LOCAL as LOCAL_SIDE
@@ -59,7 +60,7 @@ def row(direction: str = TO, flows: int = 1, **more: Any) -> dict[str, Any]:
 def message(*rows: dict[str, Any], here: Endpoint = LOCAL, alice: Endpoint = ALICE) -> dict[str, bool]:
     """Sentences, and whether each is bad."""
     result = [CellResult.of(Cell(each["direction"], each["flows"]), [each]) for each in rows]
-    return {finding.sentence: finding.bad for finding in findings.findings(result, (here, alice))}
+    return {finding.sentence: finding.bad for finding in network.findings(result, (here, alice))}
 
 
 def test_a_path_that_is_full_is_the_path():
@@ -91,7 +92,7 @@ def test_the_send_buffer_is_the_senders():
 def test_a_buffer_that_does_not_grow_is_let_grow():
     alice = side("alice", "10.0.0.2", tcp_moderate_rcvbuf="0")
     result = [CellResult.of(Cell(TO, 1), [row(receive_window=0.9, congestion_window=0.1)])]
-    advice = [each.next for each in findings.findings(result, (LOCAL, alice))]
+    advice = [each.next for each in network.findings(result, (LOCAL, alice))]
     assert "On alice: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path." in advice
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ackclock import engines
 from ackclock import metrics as measured
-from ackclock.bundles import archive, content, verdict
+from ackclock.bundles import archive, verdict
 from ackclock.bundles.verdict import Metric
 from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
@@ -37,7 +37,7 @@ from ackclock.system.files import printable, readable
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
-REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, content.METRICS))
+REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, archive.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -150,9 +150,9 @@ def _open(path: Path, place: Path) -> Iterator[Opened]:
     listed = bundle.about.get("results")
     for item in listed if isinstance(listed, list) else []:
         name = item.get("name") if isinstance(item, dict) else None
-        if not isinstance(name, str) or f"{content.RESULTS}/{name}/{MANIFEST}" not in bundle.parts:
+        if not isinstance(name, str) or f"{archive.RESULTS}/{name}/{MANIFEST}" not in bundle.parts:
             raise InputError(f"{readable(path)}: {archive.LIST}: found a result without its manifest; expected both")
-        folder = place / content.RESULTS / name
+        folder = place / archive.RESULTS / name
         about = manifests.read(folder).about
         yield Opened(name, result_kind.of(about), folder, has_programs="shell" in about)
 
@@ -315,7 +315,7 @@ def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:
     """Return the metrics of one dataset, as bundled and as rerun."""
-    told = _values(result.folder.parents[1] / content.ABOUT / result.name / content.METRICS)
+    told = _values(result.folder.parents[1] / archive.ABOUT / result.name / archive.METRICS)
     with _reading(result.name):
         given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
     again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
