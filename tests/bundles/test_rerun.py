@@ -11,7 +11,7 @@ import pytest
 import synthetic
 from click.testing import CliRunner
 
-from ackclock.bundles import archive, rerun, verdict
+from ackclock.bundles import archive, rerun
 from ackclock.cli.program import application
 from ackclock.dataset import Dataset, manifests
 from ackclock.errors import InputError
@@ -257,7 +257,7 @@ def test_a_damaged_bundle_runs_nothing(results, tmp_path):
 def test_verdicts():
     def of(given, now, **options):
         runs = [[{"jain": value} for value in values] for values in (given, now)]
-        return [metric.verdict for metric in verdict.metrics(*runs, **options)]
+        return [metric.verdict for metric in rerun.metrics(*runs, **options)]
 
     assert of([0.5, 0.6], [0.5, 0.6]) == ["equal"]
     assert of([0.5, 0.6], [0.52, 0.61]) == ["within"]

@@ -8,7 +8,7 @@ import pytest
 import synthetic
 from polars.testing import assert_frame_equal
 
-from ackclock.metrics import completion, response_times, rows, runs, survival
+from ackclock.metrics import completion, quantiles, response_times, rows, runs
 from ackclock.metrics.completion import SCHEMA
 
 
@@ -38,15 +38,15 @@ def test_without_transfers_present_are_no_rows():
 def test_the_share_that_has_ended_is_that_of_kaplan_and_meier():
     random = np.random.default_rng(3)
     times_s, ended = random.exponential(size=500).round(2), random.random(500) < 0.7
-    at_s, lasting = survival.kaplan_meier(times_s, ended)
+    at_s, lasting = quantiles.kaplan_meier(times_s, ended)
     blocks = list(zip(np.array_split(times_s, 9), np.array_split(ended, 9), strict=True))
-    assert survival.ended_by(lambda: blocks, at_s) == pytest.approx(1 - lasting, rel=1e-9)
-    assert survival.ended_by(lambda: blocks, np.array([-1.0, 1e9])) == pytest.approx([0.0, 1 - lasting[-1]])
+    assert quantiles.ended_by(lambda: blocks, at_s) == pytest.approx(1 - lasting, rel=1e-9)
+    assert quantiles.ended_by(lambda: blocks, np.array([-1.0, 1e9])) == pytest.approx([0.0, 1 - lasting[-1]])
 
 
 def test_completions_at_some_times_are_those_of_all():
     view = next(iter(runs(synthetic.transfers(count=200, seeds=1))))
     at_s, share = completion.ended_by(view, 50)
-    times_s, lasting = survival.kaplan_meier(*completion.watched(completion.transfers(view)))
+    times_s, lasting = quantiles.kaplan_meier(*completion.watched(completion.transfers(view)))
     expected = np.append(0.0, 1 - lasting)[np.searchsorted(times_s, at_s, side="right")]
     assert share == pytest.approx(expected, abs=1e-9)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.input.arguments import one_of
-from ackclock.metrics import survival
+from ackclock.metrics import quantiles
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.quantiles import quantile
@@ -80,7 +80,7 @@ def fct_km_mean_s(view: RunView) -> float | None:
     and Meier 1958; Braud 2016 section 7.4.1.
     """
     _, finished = view.cached(_begun)
-    return survival.restricted_mean(lambda: _watched(view)) if finished else None
+    return quantiles.restricted_mean(lambda: _watched(view)) if finished else None
 
 
 def fct_km_median_s(view: RunView) -> float | None:
@@ -88,7 +88,7 @@ def fct_km_median_s(view: RunView) -> float | None:
 
     The first time by which half are finished; null if that is never reached. Source: Kaplan and Meier 1958.
     """
-    return survival.median(lambda: _watched(view))
+    return quantiles.median(lambda: _watched(view))
 
 
 def fct_syn_lost_s(view: RunView) -> float | None:
@@ -135,7 +135,7 @@ def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
         (float(result.times_s.max()) for result in transfers_in_blocks(view) if result.times_s.size), default=0.0
     )
     at_s = np.linspace(0.0, longest_s, instants + 1)[1:]
-    share = survival.ended_by(lambda: _watched(view), at_s)
+    share = quantiles.ended_by(lambda: _watched(view), at_s)
     return (at_s, share) if share.size and share[-1] > 0 else (np.empty(0), np.empty(0))
 
 
@@ -274,7 +274,7 @@ def _row(cell: pl.DataFrame, plan: PartialPlan, run_count: int) -> Mapping[str, 
         "ci95_high_s": result.ci95_high,
         "median_s": times_s.median(),
         "p95_s": times_s.quantile(0.95, interpolation="linear"),
-        "km_mean_s": survival.restricted_mean(lambda: [watched(cell)]) if done.height else None,
+        "km_mean_s": quantiles.restricted_mean(lambda: [watched(cell)]) if done.height else None,
     }
 
 

@@ -16,9 +16,14 @@ from ackclock.theory import pendulum, single_flow
 from ackclock.theory.buffers import (
     BUFFER_RULES,
     bdp_buffer,
+    delay_reduction,
     many_flows_buffer,
     sawtooth_rtt,
     sawtooth_utilisation,
+    slots_per_segment,
+    small_packets_overhead,
+    small_packets_rate,
+    tcp_rate_with_small_packets,
 )
 from ackclock.theory.completion_time import (
     ResponseTime,
@@ -34,13 +39,6 @@ from ackclock.theory.cubic_curve import (
     next_w_max,
     steps_after_plateau,
     time_after_plateau,
-)
-from ackclock.theory.small_packets import (
-    delay_reduction,
-    slots_per_segment,
-    small_packets_overhead,
-    small_packets_rate,
-    tcp_rate_with_small_packets,
 )
 from ackclock.theory.throughput import (
     altman,

@@ -14,7 +14,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.figures import capture_figures, experiment_figures, host_figures, overlay, result_figures, run_figures
+from ackclock.figures import capture_figures, experiment_figures, overlay, result_figures, run_figures
 from ackclock.figures.capture_figures import Between
 from ackclock.figures.overlay import Over
 from ackclock.figures.plots import drawing, style
@@ -159,13 +159,13 @@ def tracking(data: Dataset) -> Figure:
 @style.public
 def gaps(data: Dataset) -> Figure:
     """Draw the gaps of a host's clock over time: their length and kind."""
-    return drawing.figure(host_figures.gaps(data))
+    return drawing.figure(result_figures.gaps(data))
 
 
 @style.public
 def disk(data: Dataset) -> Figure:
     """Draw the distribution of the disk's speeds over the repeats, a line for each block size."""
-    return drawing.figure(host_figures.disk(data))
+    return drawing.figure(result_figures.disk(data))
 
 
 def _of_capture(kind: str) -> Callable[..., Figure]:

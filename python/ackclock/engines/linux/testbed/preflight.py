@@ -13,7 +13,7 @@ from typing import Any
 from ackclock.engines import features
 from ackclock.engines.linux.live import MINIMAL
 from ackclock.engines.linux.network import mtu_bytes
-from ackclock.engines.linux.testbed import layout, router, tcp
+from ackclock.engines.linux.testbed import layout, settings
 from ackclock.engines.linux.testbed.layout import ROUTER, SENDER, Host, Testbed, peers
 from ackclock.hosts.agent import Agent
 from ackclock.hosts.clocks import Offset
@@ -228,7 +228,7 @@ def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str
     yield from _ways(testbed, host, found)
     if not found.root:
         yield from _root_problems(plan)
-    if tcp.metrics(plan, testbed, host, _mtu(found)) and found.own_routes:
+    if settings.metrics(plan, testbed, host, _mtu(found)) and found.own_routes:
         yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
 
 
@@ -272,14 +272,14 @@ def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
             )
     if found.root and not {"ip", "tc"} & {*found.missing}:
         yield from _disciplines(plan, testbed, agent, found)
-        if router.loses(plan):
+        if settings.loses(plan):
             yield from _losing(host, agent, found)
     yield from _granularity(plan, testbed, found)
 
 
 def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> Iterator[str]:
     """Tried in a network that is thrown away."""
-    words = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
+    words = [" ".join(step["run"]) for step in settings.router_commands(plan, testbed)]
     kinds = [kind for kind in MINIMAL if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
     for kind in kinds:
         ((status, _, _),) = agent.run_commands(
@@ -295,12 +295,12 @@ def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
     if there:
         yield f'found {" ".join(there.split()[:3])} on "{host.to_senders}"; expected nothing where packets come in'
     tried = {
-        f"ip link add {router.LOSING} type ifb": ("ifb devices", "ifb"),
-        f"ip link set {router.LOSING} up": None,
+        f"ip link add {settings.LOSING} type ifb": ("ifb devices", "ifb"),
+        f"ip link set {settings.LOSING} up": None,
         "tc qdisc add dev lo ingress": ('queue discipline "ingress"', "sch_ingress"),
         "tc filter add dev lo parent ffff: protocol ip u32 match u8 0 0 at 0": ("u32 filters", "cls_u32"),
         f"tc filter add dev lo parent ffff: protocol ip u32 match u8 0 0 at 0 action mirred egress redirect dev "
-        f"{router.LOSING}": ('action "mirred"', "act_mirred"),
+        f"{settings.LOSING}": ('action "mirred"', "act_mirred"),
     }
     said = agent.run_commands(*(line.split() for line in tried), apart=True)
     for (status, *_), lacks in zip(said, tried.values(), strict=True):
@@ -311,7 +311,7 @@ def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
 
 def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:
     """A netem of a clock that ticks so often lets at most two packets go at a tick: C ≤ MTU × tick rate / 2."""
-    if not router.delays(plan, testbed):
+    if not settings.delays(plan, testbed):
         return
     most_bps = 8 * mtu_bytes(plan) * found.tick_hz / 2
     wanted_bps = max(plan.links[0].rate_bps, *(change.rate_bps or 0.0 for change in plan.changes), 0.0)
@@ -337,9 +337,9 @@ def changes(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> list[dict
     if not plan.options["linux"]["offloads"]:
         made += [_off(device, names) for device, names in found.offloads.items() if names]
     if host.role == ROUTER:
-        return made + router.commands(plan, testbed)
-    made += [{"sysctl": name, "value": value} for name, value in tcp.sysctls(plan, testbed, host).items()]
-    return made + list(_routes(tcp.metrics(plan, testbed, host, _mtu(found)), found))
+        return made + settings.router_commands(plan, testbed)
+    made += [{"sysctl": name, "value": value} for name, value in settings.sysctls(plan, testbed, host).items()]
+    return made + list(_routes(settings.metrics(plan, testbed, host, _mtu(found)), found))
 
 
 def _off(device: str, names: Iterable[str]) -> dict[str, Any]:
