@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ackclock.doctor import network
-from ackclock.doctor.network import Network, TestPlan, endpoints, files, test_matrix, transfers
+from ackclock.doctor.network import Network, TestPlan, endpoints, test_matrix, transfers
 from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import LOCAL as LOCAL_SIDE
@@ -245,7 +245,7 @@ def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, b
     )
     result = [CellResult.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
     places = {LOCAL_SIDE: "/here", REMOTE: "/there"}
-    (finding,) = files.findings(result, (LOCAL, ALICE), places)
+    (finding,) = endpoints.disk_findings(result, (LOCAL, ALICE), places)
     return finding.sentence, finding.bad, finding.next
 
 
@@ -281,17 +281,17 @@ def test_a_disk_that_is_fast_enough_leaves_it_to_the_path():
 def test_a_disk_without_room_is_rejected(room: dict[str, Any], message: str):
     requested = TestPlan("alice", files={REMOTE: "/there"})
     with pytest.raises(InputError) as error:
-        files.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
+        endpoints.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
     assert str(error.value) == f'host "alice": --file: /there: {message}'
 
 
 def test_a_tenth_of_the_room_is_taken_at_maximum():
     requested = TestPlan("alice", files={REMOTE: "/there"})
     room = {"free_bytes": 10**9, "file_bytes": None, "why": None}
-    store = files.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
+    store = endpoints.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
     assert store.source["bytes"] + store.sink["bytes"] <= 10**8
     room["file_bytes"] = 5 * 10**9
-    assert files.stores(requested, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
+    assert endpoints.stores(requested, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
 
 
 class Roomy:

@@ -35,8 +35,7 @@ from ackclock.dataset.manifests import PLACES
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind, kind
 from ackclock.errors import InputError
 from ackclock.system import files
-from ackclock.system.files import readable
-from ackclock.system.temporary import is_temporary
+from ackclock.system.files import is_temporary, readable
 
 #: The part that lists the others.
 LIST = "bundle.json"

@@ -132,8 +132,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal.output import progress
     from ackclock.doctor.network import transfers
-    from ackclock.doctor.network.endpoints import checked
-    from ackclock.doctor.network.files import parse_files
+    from ackclock.doctor.network.endpoints import checked, parse_files
     from ackclock.doctor.network.test_matrix import FROM, LOCAL, REMOTE, TO, TestPlan
     from ackclock.hosts import ssh
     from ackclock.input import cli_values, units

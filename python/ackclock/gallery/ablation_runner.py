@@ -25,7 +25,7 @@ from ackclock.input.fields import shown
 from ackclock.input.units import time_s
 from ackclock.plan import Plan
 from ackclock.scenario import points
-from ackclock.system.temporary import LockedTempDir
+from ackclock.system.files import LockedTempDir
 
 
 def place(out: Path, entry: Entry) -> Path:

@@ -27,7 +27,7 @@ from ackclock.gallery.result import FULL, KEY, QUICK, TABLE, Judged, Result, cur
 from ackclock.gallery.rows import Measured, Row, Values, of_run
 from ackclock.metrics import runs
 from ackclock.plan import Plan
-from ackclock.system.temporary import LockedTempDir
+from ackclock.system.files import LockedTempDir
 
 #: Folder of captured data in an entry's result.
 CAPTURED = "captured"

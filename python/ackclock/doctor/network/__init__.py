@@ -1,8 +1,8 @@
 """Measure TCP between this host and another, and explain what limits it.
 
-An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `endpoints` has
-the addresses and settings of the hosts, `test_matrix` the cells to measure, `transfers` has the agents carry them out.
-The findings explain the results in sentences: the path, a buffer, a processor, a setting.
+An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks: `endpoints` has the addresses,
+settings and disks of the hosts, `test_matrix` the cells to measure, `transfers` has the agents carry them out. The
+findings explain the results in sentences: the path, a buffer, a processor, a setting.
 
 The transfers take turns: each direction and number of flows once per repeat, in an order that is drawn anew for each
 repeat, always in the same way, so that whatever else the path carries hits all of them alike.
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.dataset import Dataset
-from ackclock.doctor.network import files
-from ackclock.doctor.network.endpoints import THIS, Endpoint
+from ackclock.doctor.network.endpoints import THIS, Endpoint, disk_findings
 from ackclock.doctor.network.test_matrix import FROM, MEMORY, TO, Cell, CellResult, TestPlan
 from ackclock.doctor.settings import SWITCHES, Finding
 from ackclock.figures import numbers
@@ -274,4 +273,4 @@ class Network:
         """Yield what explains the measurements."""
         cells = self.cells()
         yield from findings([cell for cell in cells if cell.cell.medium == MEMORY], self.endpoints)
-        yield from files.findings(cells, self.endpoints, self.plan.files)
+        yield from disk_findings(cells, self.endpoints, self.plan.files)

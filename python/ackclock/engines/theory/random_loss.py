@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from ackclock import theory
 from ackclock.engines import features
 from ackclock.engines.theory.model import (
+    Model,
     ModelResult,
     controls,
     endless,
@@ -36,7 +37,7 @@ SUPPORTED = controls("reno", "cubic", "bic", "highspeed", "htcp", "scalable") | 
 SCALABLE = {"a": 0.01, "b": 0.125}
 
 
-class RandomLoss:
+class RandomLoss(Model):
     """Response functions."""
 
     name = "random-loss"
@@ -44,10 +45,6 @@ class RandomLoss:
     def unsupported(self, plan: Plan) -> list[str]:
         """All but endless flows over one link that loses at random and has room for them."""
         return unsupported_features(plan, SUPPORTED, any_queue=True) + list(_finer(plan))
-
-    def is_stochastic(self, plan: Plan) -> bool:
-        """A closed form: the seed changes nothing."""
-        return False
 
     def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Goodputs, windows, and what the link carries."""
@@ -128,7 +125,7 @@ def _parts(plan: Plan, flow: FlowPlan) -> tuple[CongestionPlan, TcpPlan]:
 OF_TRANSFERS = controls("reno") | {features.RANDOM_LOSS, features.FINITE, features.STARTS}
 
 
-class SynLoss:
+class SynLoss(Model):
     """The response time by phases."""
 
     name = "syn-loss"
@@ -136,10 +133,6 @@ class SynLoss:
     def unsupported(self, plan: Plan) -> list[str]:
         """All but transfers of one size and one RTT over a link that loses at random and has room for them."""
         return unsupported_features(plan, OF_TRANSFERS, any_queue=True) + list(_finer_of_transfers(plan))
-
-    def is_stochastic(self, plan: Plan) -> bool:
-        """A closed form: the seed changes nothing."""
-        return False
 
     def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Completion times: they end with the acknowledgement of the last byte, so the FIN's round trip is left out."""

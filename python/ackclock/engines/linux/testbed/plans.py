@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock.engines import features
 from ackclock.engines.linux import disciplines
-from ackclock.engines.linux.run_spec import REAL
+from ackclock.engines.linux.process import REAL
 from ackclock.engines.linux.script import LOST
 from ackclock.engines.linux.testbed import settings
 from ackclock.engines.linux.testbed.layout import RECEIVER, ROUTER, SENDER, Host, Testbed
