@@ -125,11 +125,7 @@ def test_every_congestion_control_is_accepted_and_carries_a_transfer():
     )
     found = run(f"""
 duration = "{len(names) / 10 + 2:g}s"
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "10ms"
-queue = {{ discipline = "pfifo", limit = "100p" }}
+{dumbbell("20Mbit", "10ms", "100p")}
 {flows}""")
     assert found.flows["congestion"].to_list() == names
     assert found.flows["delivered_bytes"].to_list() == [100_000] * len(names)
