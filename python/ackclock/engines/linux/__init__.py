@@ -1,6 +1,6 @@
 """The engine of the real Linux: its TCP and its queue disciplines, in a guest in virtual time or on this machine.
 
-The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and a run spec (`run_spec`)
+The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and a run spec (`process`)
 that the process inside carries out: `crates/ackclock-linux`.
 """
 
