@@ -20,8 +20,7 @@ import polars as pl
 
 from ackclock.dataset.manifests import RUNS
 from ackclock.experiments.sweep.folder import Parts, scan
-from ackclock.experiments.sweep.runs import Runs
-from ackclock.experiments.sweep.spec import SweepSpec
+from ackclock.experiments.sweep.spec import Runs, SweepSpec
 
 SEEDS = tuple(range(1, 11))
 METRICS = ("utilisation", "jain", "queue_delay_mean_s")

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ackclock.gallery import Entry, Result, ablation_runner, claims, entries, find, page
-from ackclock.gallery.interpretations import SWITCHED
+from ackclock.gallery.cases import SWITCHED
 from ackclock.gallery.result import FULL, TABLE
 from ackclock.gallery.runner import slug
 

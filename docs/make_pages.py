@@ -30,7 +30,7 @@ from ackclock.cli.program import application
 from ackclock.dataset import tables
 from ackclock.dataset.tables import TABLES
 from ackclock.metrics import METRICS
-from ackclock.scenario import json_schema as schema_file
+from ackclock.scenario import key_reference
 from ackclock.scenario.scenario import json_schema
 from ackclock.scenario.topology import TOPOLOGIES
 from ackclock.scenario.traffic import KINDS
@@ -70,7 +70,7 @@ def main() -> None:
         write(page_path(spec), algorithm_page(spec))
     write("algorithms/index.md", algorithms_index(specs))
     write("reference/scenario.md", scenario_page())
-    (DOCS / "reference" / "scenario.schema.json").write_text(schema_file.text(), encoding="utf-8")
+    (DOCS / "reference" / "scenario.schema.json").write_text(key_reference.schema_text(), encoding="utf-8")
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 import ackclock.capture
@@ -16,15 +17,11 @@ from ackclock.dataset import lazy_frame
 from ackclock.errors import InputError
 from ackclock.gallery.result import Judged, Result
 
-SCENARIO = """\
+SCENARIO = f"""\
 name = "two"
 duration = "4s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "20p" }
+{dumbbell("10Mbit", "20ms", "20p")}
 [[flows]]
 count = 2
 congestion = "cubic"

@@ -49,7 +49,7 @@ class Warm:
 
 def _sweep(scenario: str, out: str) -> None:
     """A sweep whose runs are made in this process, with a part for each."""
-    from ackclock.experiments.sweep import executor, folder, run, worker
+    from ackclock.experiments.sweep import folder, run, worker
 
     def run_all(order: Any, runs: Any, parts: Any, *_: Any, **__: Any) -> None:
         made = worker.Worker(order)
@@ -57,7 +57,7 @@ def _sweep(scenario: str, out: str) -> None:
             parts.add(made.rows([one]))
 
     folder.PART_S = folder.PART_SHARE = 0.0
-    executor.run_all = run_all
+    run.run_all = run_all
     run.sweep(Path(scenario), out=out)
 
 

@@ -6,12 +6,12 @@ The schema for editors, and the congestion control algorithms that captured flow
 from __future__ import annotations
 
 from ackclock.capture import congestion
-from ackclock.scenario import json_schema
+from ackclock.scenario import key_reference
 
 
 def main() -> None:
     """Write all files where the package is."""
-    json_schema.FILE.write_text(json_schema.text(), encoding="utf-8")
+    key_reference.SCHEMA_FILE.write_text(key_reference.schema_text(), encoding="utf-8")
     congestion.CANDIDATES.write_text(congestion.candidates(), encoding="utf-8")
 
 

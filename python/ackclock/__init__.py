@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ackclock.capture import read as capture
     from ackclock.dataset import Dataset
     from ackclock.doctor import diagnose as doctor
-    from ackclock.engines.fluid.replay import replay
+    from ackclock.engines.fluid import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
     from ackclock.experiments import read
     from ackclock.experiments.comparison import compare
@@ -69,7 +69,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "metrics": ("ackclock.metrics", None),
     "plot": ("ackclock.figures.plots", None),
     "read": ("ackclock.experiments", "read"),
-    "replay": ("ackclock.engines.fluid.replay", "replay"),
+    "replay": ("ackclock.engines.fluid", "replay"),
     "report": ("ackclock.figures.report", "write"),
     "reproduce": ("ackclock.gallery", "reproduce"),
     "run": ("ackclock.experiments.runner", "run"),

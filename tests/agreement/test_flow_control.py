@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import pytest
 from pcaps import frames
+from small_networks import dumbbell
 
 import ackclock as ac
 
 pytestmark = pytest.mark.usefixtures("guest_kernel")
 
-SCENARIO = """
+
+def scenario(tcp, flow):
+    return f"""
 duration = "20s"
 warmup = "2s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "40ms"
-queue = {{ discipline = "pfifo", limit = "100p" }}
+{dumbbell("20Mbit", "40ms", "100p")}
 [tcp]
 {tcp}
 [[flows]]
@@ -30,6 +29,8 @@ congestion = "cubic"
 [record]
 pcap = ["senders"]
 """
+
+
 #: Port of the packet engine's receivers, and the first port of the kernel's.
 PORTS = {"packet": 5001, "linux": 1024}
 
@@ -37,7 +38,7 @@ PORTS = {"packet": 5001, "linux": 1024}
 def run(engine, folder, tcp, flow=""):
     """Goodput in bit/s, and the smallest window field of the receiver's packets."""
     folder.mkdir()
-    data = ac.run(ac.loads(SCENARIO.format(tcp=tcp, flow=flow)).plan(), engine=engine, captures=folder)
+    data = ac.run(ac.loads(scenario(tcp=tcp, flow=flow)).plan(), engine=engine, captures=folder)
     (path,) = folder.iterdir()
     windows = [frame.window for frame in frames(path) if frame.source[1] == PORTS[engine]]
     return 8 * data.flows["measured_bytes"].sum() / 18, min(windows)

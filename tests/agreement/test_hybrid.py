@@ -9,24 +9,25 @@ from __future__ import annotations
 from statistics import mean
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
 from ackclock.engines import engine
 
-SCENARIO = """
+
+def scenario_text(duration_s, warmup_s, rate, rtt, queue, limit, count, congestion):
+    return f"""
 duration = "{duration_s}s"
 warmup = "{warmup_s}s"
-[network]
-topology = "dumbbell"
-rate = "{rate}"
-rtt = "{rtt}"
-queue = {{ discipline = "{queue}", limit = "{limit}bdp" }}
+{dumbbell(rate, rtt, f"{limit}bdp", queue)}
 [[flows]]
 count = {count}
 congestion = "{congestion}"
 start = {{ jitter = "1s" }}
 """
+
+
 SEEDS = range(1, 7)
 ABSOLUTE = {"utilisation": 0.01, "jain": 0.02, "synchronisation": 0.05}
 RELATIVE = {"congestion_epochs": 0.05, "queue_delay_mean_s": 0.05}
@@ -42,7 +43,7 @@ WORLDS = {
 
 def scenario(world: str) -> str:
     rate, rtt, queue, limit, count, congestion, duration_s = WORLDS[world]
-    return SCENARIO.format(
+    return scenario_text(
         rate=rate,
         rtt=rtt,
         queue=queue,

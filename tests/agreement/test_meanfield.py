@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
@@ -93,16 +94,13 @@ def metrics_of(engine: str, text: str) -> dict[str, float]:
     return ac.run(ac.loads(text).plan(), engine=engine).metrics()["runs"][0]["metrics"]
 
 
-AQM = """
+def aqm(queue):
+    return f"""
 name = "like flows"
 duration = "40s"
 warmup = "15s"
 seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "100Mbit"
-rtt = "40ms"
-queue = {{ discipline = "{queue}", limit = "1000p" }}
+{dumbbell("100Mbit", "40ms", "1000p", queue)}
 [[flows]]
 count = 20
 congestion = "reno"
@@ -138,7 +136,7 @@ def behind_aqm():
     def get(queue, setting):
         key = (queue, setting is fresh)
         if key not in found:
-            found[key] = [metrics_of(engine, setting(AQM.format(queue=queue))) for engine in ("meanfield", "packet")]
+            found[key] = [metrics_of(engine, setting(aqm(queue=queue))) for engine in ("meanfield", "packet")]
         return found[key]
 
     return get

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import InputError, algorithms
 from ackclock.algorithms import prototype
 
-SCENARIO = """
+
+def scenario(limit, loss, congestion):
+    return f"""
 duration = "20s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = {{ discipline = "pfifo", limit = "{limit}" }}
+{dumbbell("10Mbit", "40ms", limit)}
 loss = {{ probability = {loss} }}
 [[flows]]
 count = 2
@@ -78,8 +77,7 @@ def registry() -> Iterator[None]:
 @pytest.mark.parametrize(("limit", "loss"), [("1bdp", 0.0), ("8p", 0.0), ("1bdp", 0.02), ("1bdp", 0.2)])
 def test_reno_in_python_is_reno(limit: str, loss: float) -> None:
     rows = {
-        name: ac.run(SCENARIO.format(limit=limit, loss=loss, congestion=name), seeds=[1])
-        for name in ("reno", "python_reno")
+        name: ac.run(scenario(limit=limit, loss=loss, congestion=name), seeds=[1]) for name in ("reno", "python_reno")
     }
     for table in ("flow_samples", "queue_samples", "events"):
         assert getattr(rows["python_reno"], table).equals(getattr(rows["reno"], table)), table
@@ -96,7 +94,7 @@ def test_parameters_are_a_scenarios() -> None:
             self.ssthresh = self.cwnd = max(2, int(self.cwnd * self.kept))
 
     def mean_queue_p(kept: str) -> float:
-        text = SCENARIO.format(limit="1bdp", loss=0.0, congestion="X")
+        text = scenario(limit="1bdp", loss=0.0, congestion="X")
         text = text.replace('"X"', f'{{ kind = "a_share"{kept} }}')
         return float(ac.run(text, seeds=[1]).queue_samples["backlog_p"].mean())
 
@@ -143,7 +141,7 @@ def test_a_mistake_in_a_run_is_one_line(tmp_path: Path, after_loss: str, message
     path = _written(tmp_path, WORKING.replace("{after_loss}", after_loss))
     assert prototype.load(path)[0] == "tried"
     with pytest.raises(InputError, match=message) as caught:
-        ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="tried"), seeds=[1])
+        ac.run(scenario(limit="1bdp", loss=0.02, congestion="tried"), seeds=[1])
     assert "\n" not in str(caught.value)
 
 
@@ -154,14 +152,14 @@ def test_an_exception_with_a_failing_text_is_reported(tmp_path: Path) -> None:
     )
     prototype.load(_written(tmp_path, body.replace("pass", "raise self.Silent", 1)))
     with pytest.raises(InputError, match=r"mine\.py:10: in on_ack: Silent: no message$"):
-        ac.run(SCENARIO.format(limit="1bdp", loss=0.0, congestion="tried"), seeds=[1])
+        ac.run(scenario(limit="1bdp", loss=0.0, congestion="tried"), seeds=[1])
 
 
 def test_a_constructor_that_fails_is_reported_with_its_line(tmp_path: Path) -> None:
     body = WORKING.replace("{after_loss}", "1").replace("self.cwnd, self", "self.slow = open('a\\nb'); self.cwnd, self")
     prototype.load(_written(tmp_path, body))
     with pytest.raises(ac.ScenarioError, match=r"mine\.py:7: in __init__: FileNotFoundError: .*a.*b") as caught:
-        ac.run(SCENARIO.format(limit="1bdp", loss=0.0, congestion="tried"), seeds=[1])
+        ac.run(scenario(limit="1bdp", loss=0.0, congestion="tried"), seeds=[1])
     assert "\n" not in str(caught.value)
 
 
@@ -181,13 +179,13 @@ def test_a_class_of_a_notebook_runs_and_is_named_in_mistakes(monkeypatch: pytest
 
     _Cell.__module__ = "__main__"
     ac.congestion_control(name="of_a_cell")(_Cell)
-    ac.run(SCENARIO.format(limit="100bdp", loss=0.0, congestion="of_a_cell").replace("20s", "1s"), seeds=[1])
+    ac.run(scenario(limit="100bdp", loss=0.0, congestion="of_a_cell").replace("20s", "1s"), seeds=[1])
     with pytest.raises(InputError, match="in on_loss: ZeroDivisionError: division by zero"):
-        ac.run(SCENARIO.format(limit="1bdp", loss=0.02, congestion="of_a_cell"), seeds=[1])
+        ac.run(scenario(limit="1bdp", loss=0.02, congestion="of_a_cell"), seeds=[1])
 
 
 def test_a_sweep_rejects_a_class_without_a_file() -> None:
-    text = SCENARIO.format(limit="1bdp", loss=0.0, congestion="reno")
+    text = scenario(limit="1bdp", loss=0.0, congestion="reno")
     with pytest.raises(InputError, match='"python_reno", a class of this process; expected .*--module FILE.py'):
         ac.sweep(text + '[sweep]\n"flows[0].congestion" = ["reno", "python_reno"]\n')
 
@@ -228,7 +226,7 @@ def test_connections_have_objects_of_their_own() -> None:
             self.seen.append(ack.delivered)
             super().on_ack(ack)
 
-    data = ac.run(SCENARIO.format(limit="1bdp", loss=0.0, congestion="own_list"), seeds=[1, 2], jobs=2)
+    data = ac.run(scenario(limit="1bdp", loss=0.0, congestion="own_list"), seeds=[1, 2], jobs=2)
     assert data.flows["delivered_bytes"].min() > 0
 
 
@@ -251,7 +249,7 @@ def test_events_reach_the_optional_methods() -> None:
         def on_recovered(self, now_s: float, rtt_s: float | None) -> None:
             self._count("on_recovered")
 
-    text = SCENARIO.format(limit="1bdp", loss=0.01, congestion="all_methods")
+    text = scenario(limit="1bdp", loss=0.01, congestion="all_methods")
     text = text.replace('discipline = "pfifo", limit = "1bdp"', 'discipline = "codel", ecn = true')
     ac.run(text, seeds=[1])
     assert called["on_established"] == 2

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.reproductions import pcap
@@ -16,15 +17,11 @@ from ackclock.reproductions import pcap
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
 
 #: A slow link that small segments fill: each window is a burst, of which the end is lost.
-SCENARIO = """
+SCENARIO = f"""
 name = "slow"
 duration = "30s"
 seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "200kbit"
-rtt = "60ms"
-queue = { discipline = "pfifo", limit = "20p" }
+{dumbbell("200kbit", "60ms", "20p")}
 [tcp]
 mtu = "100B"
 mss = "48B"

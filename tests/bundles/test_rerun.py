@@ -11,7 +11,7 @@ import pytest
 import synthetic
 from click.testing import CliRunner
 
-from ackclock.bundles import archive, content, rerun, verdict
+from ackclock.bundles import archive, rerun
 from ackclock.cli.program import application
 from ackclock.dataset import Dataset, manifests
 from ackclock.errors import InputError
@@ -102,7 +102,7 @@ def test_several_results_are_rerun_one_after_the_other(results, tmp_path):
 
 def rewritten(results, tmp_path, change, name="run"):
     """A bundle of another's making, whose sums are right: `change` is given its parts."""
-    content.pack([results / name], tmp_path / "x.tar")
+    archive.pack([results / name], tmp_path / "x.tar")
     about = archive.read(tmp_path / "x.tar", tmp_path / "parts").about
     parts = {name: (tmp_path / "parts" / name).read_bytes() for name in archive.read(tmp_path / "x.tar").parts}
     change(parts)
@@ -246,7 +246,7 @@ def test_incomplete_results_are_not_bundled(results, tmp_path):
 
 
 def test_a_damaged_bundle_runs_nothing(results, tmp_path):
-    content.pack([results / "run"], tmp_path / "x.tar")
+    archive.pack([results / "run"], tmp_path / "x.tar")
     damaged = bytearray((tmp_path / "x.tar").read_bytes())
     damaged[damaged.rindex(b"PAR1")] ^= 1
     (tmp_path / "x.tar").write_bytes(damaged)
@@ -257,7 +257,7 @@ def test_a_damaged_bundle_runs_nothing(results, tmp_path):
 def test_verdicts():
     def of(given, now, **options):
         runs = [[{"jain": value} for value in values] for values in (given, now)]
-        return [metric.verdict for metric in verdict.metrics(*runs, **options)]
+        return [metric.verdict for metric in rerun.metrics(*runs, **options)]
 
     assert of([0.5, 0.6], [0.5, 0.6]) == ["equal"]
     assert of([0.5, 0.6], [0.52, 0.61]) == ["within"]
@@ -283,7 +283,7 @@ def test_a_bundle_does_not_go_into_what_it_holds(results, tmp_path, monkeypatch)
 
 
 def test_an_existing_target_is_rejected_before_anything_runs(results, tmp_path):
-    content.pack([results / "run", results / "quick"], tmp_path / "x.tar")
+    archive.pack([results / "run", results / "quick"], tmp_path / "x.tar")
     (tmp_path / "again" / "quick").mkdir(parents=True)
     (tmp_path / "again" / "quick" / "mine").write_text("mine")
     assert "which is left alone" in rejection("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")

@@ -118,14 +118,10 @@ def test_the_second_candidate_is_reported_if_it_is_probable():
 
 
 #: A flow without timestamps whose windows are shorter than a round trip: pauses separate them.
-BARE = """\
+BARE = f"""\
 name = "bare"
 duration = "30s"
-[network]
-topology = "dumbbell"
-rate = "2Mbit"
-rtt = "60ms"
-queue = { discipline = "pfifo", limit = "8p" }
+{dumbbell("2Mbit", "60ms", "8p")}
 [tcp]
 timestamps = false
 [[flows]]

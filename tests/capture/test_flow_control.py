@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import capture
 from ackclock.capture.diagnosis import diagnose
 from ackclock.capture.findings import Cause
 
-SCENARIO = """\
+
+def scenario(tcp, flow):
+    return f"""\
 duration = "20s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "40ms"
-queue = {{ discipline = "pfifo", limit = "100p" }}
+{dumbbell("20Mbit", "40ms", "100p")}
 [tcp]
 {tcp}
 [[flows]]
@@ -25,6 +24,8 @@ congestion = "cubic"
 [record]
 pcap = ["senders", "receivers"]
 """
+
+
 READ_SLOWLY = ('receive_window = "64KiB"', 'slow_reader = { rate = "2Mbit" }')
 READ_IN_PIECES = ('receive_window = "128KiB"', 'slow_reader = { rate = "4Mbit", chunk = "64KiB" }')
 STOPPED = ('receive_window = "64KiB"', 'slow_reader = { pause = { at = "2s", for = "1s", every = "2s" } }')
@@ -33,7 +34,7 @@ SENT_FROM_LITTLE = ('send_buffer = "32KiB"\ntso_batching = false', "")
 
 
 def verdict(tcp, flow, folder, vantage):
-    ac.run(ac.loads(SCENARIO.format(tcp=tcp, flow=flow)).plan(), captures=folder)
+    ac.run(ac.loads(scenario(tcp=tcp, flow=flow)).plan(), captures=folder)
     (file,) = folder.glob(f"*{vantage}*")
     return diagnose(capture.read([file]).analysis)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 ALGORITHM = """
 import ackclock as ac
@@ -30,16 +31,12 @@ class Kept:
         self.ssthresh, self.cwnd = max(2, self.cwnd * self.kept), 1
 """
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "40ms")}
 [[flows]]
 count = 2
-congestion = { kind = "kept", kept = 0.5 }
+congestion = {{ kind = "kept", kept = 0.5 }}
 """
 
 

@@ -18,7 +18,7 @@ from small_networks import dumbbell
 
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.errors import InputError
-from ackclock.system import temporary
+from ackclock.system import files
 
 
 def small(seed: int = 1) -> Dataset:
@@ -37,7 +37,7 @@ def seed_of(folder: Path) -> int:
 def abandoned(place: Path) -> Path:
     """A private place of a process that was killed."""
     code = (
-        "import os, sys, pathlib\nfrom ackclock.system.temporary import LockedTempDir\n"
+        "import os, sys, pathlib\nfrom ackclock.system.files import LockedTempDir\n"
         "made = LockedTempDir(pathlib.Path(sys.argv[1]))\n"
         "(made.path / 'part').write_text('59 MB')\nprint(made.path, flush=True)\nos.kill(os.getpid(), 9)"
     )
@@ -49,8 +49,8 @@ def abandoned(place: Path) -> Path:
 def test_what_a_killed_process_has_left_goes_with_the_next_one(tmp_path):
     left = abandoned(tmp_path)
     assert names(tmp_path) == [left.name]
-    assert temporary.is_temporary(left)
-    living = temporary.LockedTempDir(tmp_path)
+    assert files.is_temporary(left)
+    living = files.LockedTempDir(tmp_path)
     assert not left.exists()
     small().write(tmp_path / "result")
     assert names(tmp_path) == [living.path.name, "result"], "the living one's stays"
@@ -63,16 +63,16 @@ def test_what_only_reads_like_a_private_place_stays(tmp_path):
     for name in others:
         (tmp_path / name).mkdir()
     (tmp_path / ".ackclock-0123456789abcdef").write_text("a file")
-    temporary.remove_stale(tmp_path)
+    files.remove_stale(tmp_path)
     assert len(names(tmp_path)) == len(others) + 1
 
 
 def test_a_forked_process_does_not_remove_its_parents_place(tmp_path):
-    with temporary.LockedTempDir(tmp_path) as place:
+    with files.LockedTempDir(tmp_path) as place:
         process = os.fork()
         if process == 0:
             with suppress(BaseException):
-                temporary._remove_locked(place, os.open(place, os.O_RDONLY), os.getppid())
+                files._remove_locked(place, os.open(place, os.O_RDONLY), os.getppid())
             os._exit(0)
         os.waitpid(process, 0)
         assert place.exists()

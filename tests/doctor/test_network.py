@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import Network, TestPlan, endpoints, files, findings, test_matrix, transfers
+from ackclock.doctor import network
+from ackclock.doctor.network import Network, TestPlan, endpoints, test_matrix, transfers
 from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import LOCAL as LOCAL_SIDE
 from ackclock.doctor.settings import Settings
-from ackclock.engines.linux.testbed.facts import OFFLOADS, Facts
+from ackclock.engines.linux.testbed.preflight import OFFLOADS, Facts
 from ackclock.errors import InputError
 from ackclock.hosts.clocks import Offset
 
@@ -59,7 +60,7 @@ def row(direction: str = TO, flows: int = 1, **more: Any) -> dict[str, Any]:
 def message(*rows: dict[str, Any], here: Endpoint = LOCAL, alice: Endpoint = ALICE) -> dict[str, bool]:
     """Sentences, and whether each is bad."""
     result = [CellResult.of(Cell(each["direction"], each["flows"]), [each]) for each in rows]
-    return {finding.sentence: finding.bad for finding in findings.findings(result, (here, alice))}
+    return {finding.sentence: finding.bad for finding in network.findings(result, (here, alice))}
 
 
 def test_a_path_that_is_full_is_the_path():
@@ -91,7 +92,7 @@ def test_the_send_buffer_is_the_senders():
 def test_a_buffer_that_does_not_grow_is_let_grow():
     alice = side("alice", "10.0.0.2", tcp_moderate_rcvbuf="0")
     result = [CellResult.of(Cell(TO, 1), [row(receive_window=0.9, congestion_window=0.1)])]
-    advice = [each.next for each in findings.findings(result, (LOCAL, alice))]
+    advice = [each.next for each in network.findings(result, (LOCAL, alice))]
     assert "On alice: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path." in advice
 
 
@@ -244,7 +245,7 @@ def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, b
     )
     result = [CellResult.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
     places = {LOCAL_SIDE: "/here", REMOTE: "/there"}
-    (finding,) = files.findings(result, (LOCAL, ALICE), places)
+    (finding,) = endpoints.disk_findings(result, (LOCAL, ALICE), places)
     return finding.sentence, finding.bad, finding.next
 
 
@@ -280,17 +281,17 @@ def test_a_disk_that_is_fast_enough_leaves_it_to_the_path():
 def test_a_disk_without_room_is_rejected(room: dict[str, Any], message: str):
     requested = TestPlan("alice", files={REMOTE: "/there"})
     with pytest.raises(InputError) as error:
-        files.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
+        endpoints.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
     assert str(error.value) == f'host "alice": --file: /there: {message}'
 
 
 def test_a_tenth_of_the_room_is_taken_at_maximum():
     requested = TestPlan("alice", files={REMOTE: "/there"})
     room = {"free_bytes": 10**9, "file_bytes": None, "why": None}
-    store = files.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
+    store = endpoints.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
     assert store.source["bytes"] + store.sink["bytes"] <= 10**8
     room["file_bytes"] = 5 * 10**9
-    assert files.stores(requested, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
+    assert endpoints.stores(requested, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
 
 
 class Roomy:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines
 
-TEXT = """
+TEXT = f"""
 duration = "20s"
 warmup = "5s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "100p" }
+{dumbbell("10Mbit", "40ms", "100p")}
 [tcp]
 stack = "rfc"
 """

@@ -11,7 +11,7 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines import features
-from ackclock.engines.fluid import routing
+from ackclock.engines.fluid import plans
 from ackclock.errors import UnsupportedError
 
 ALPHA_P = 20
@@ -127,7 +127,7 @@ def reasons_of(text, more=""):
 
 
 def names(given):
-    return [[given.links[hop.link].name for hop in flow.forward.hops] for flow in routing.laid(given).flows]
+    return [[given.links[hop.link].name for hop in flow.forward.hops] for flow in plans.laid(given).flows]
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_the_base_rtt_is_the_packet_engines(parking_lot):
 def test_a_choice_of_paths_is_rejected(choice):
     text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{choice}"')
     assert reasons_of(text) == set()
-    assert reasons_of(text, MORE_LINKS) == {routing.SEVERAL_WAYS}
+    assert reasons_of(text, MORE_LINKS) == {plans.SEVERAL_WAYS}
     with pytest.raises(UnsupportedError, match='engine "fluid" has no several equally short ways'):
         ac.run(plan(text, MORE_LINKS), engine="fluid")
 
@@ -183,7 +183,7 @@ def test_a_choice_on_the_reverse_path_is_rejected():
     given = plan(GRAPH, MORE_LINKS)
     one_way = replace(given, links=tuple(link for link in given.links if link.name != "s-0>other"))
     assert names(one_way) == names(plan(GRAPH))
-    assert list(routing.unsupported(one_way)) == [routing.SEVERAL_WAYS]
+    assert list(plans.unsupported_routes(one_way)) == [plans.SEVERAL_WAYS]
 
 
 def test_acknowledgements_do_not_wait_behind_data():

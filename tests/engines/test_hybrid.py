@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.dataset import Dataset
 from ackclock.engines import engine, simulator, unsupported
 
-BULK = """
+BULK = f"""
 duration = "30s"
 warmup = "5s"
-[network]
-topology = "dumbbell"
-rate = "50Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("50Mbit", "40ms")}
 [[flows]]
 count = 2
 congestion = "cubic"

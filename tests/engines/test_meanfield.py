@@ -12,7 +12,7 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines, metrics
-from ackclock.engines.meanfield.classes import model_input
+from ackclock.engines.meanfield import model_input
 from ackclock.errors import UnsupportedError
 from ackclock.metrics import epoch, oscillation
 

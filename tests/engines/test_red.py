@@ -10,7 +10,7 @@ import ackclock as ac
 from ackclock import engines
 from ackclock.engines import red
 from ackclock.engines.fluid import plans
-from ackclock.engines.meanfield.classes import model_input
+from ackclock.engines.meanfield import model_input
 from ackclock.errors import InputError, ScenarioError
 
 TEXT = """

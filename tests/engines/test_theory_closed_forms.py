@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import engines, theory
@@ -15,15 +16,13 @@ from ackclock.scenario import planning
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
-LOSSY = """
+
+def lossy_text(seconds, warmup, rate, loss, tcp, congestion, flows, further):
+    return f"""
 duration = "{seconds}s"
 warmup = "{warmup}s"
 repeats = 3
-[network]
-topology = "dumbbell"
-rate = "{rate}"
-rtt = "100ms"
-queue = {{ discipline = "pfifo", limit = "1bdp" }}
+{dumbbell(rate, "100ms")}
 {loss}
 [tcp]
 delayed_ack = false
@@ -37,7 +36,7 @@ congestion = {congestion}
 
 def plan(congestion='"reno"', loss="loss = { probability = 1e-3 }", rate="10Gbit", seconds=300, **lines):
     parts = {"tcp": "", "flows": "", "further": ""} | lines
-    text = LOSSY.format(congestion=congestion, loss=loss, rate=rate, seconds=seconds, warmup=seconds // 10, **parts)
+    text = lossy_text(congestion=congestion, loss=loss, rate=rate, seconds=seconds, warmup=seconds // 10, **parts)
     return ac.loads(text, "lossy.toml").plan()
 
 
@@ -241,13 +240,11 @@ def test_unsupported_scenarios_of_small_packets(further, what):
 
 # --- parallel streams ------------------------------------------------------------------------------------------------
 
-STREAMS = """
+
+def streams_text(limit, network, congestion, flows, model):
+    return f"""
 duration = "60s"
-[network]
-topology = "dumbbell"
-rate = "100Mbit"
-rtt = "100ms"
-queue = {{ discipline = "pfifo", limit = "{limit}" }}
+{dumbbell("100Mbit", "100ms", limit)}
 {network}
 [[flows]]
 congestion = {congestion}
@@ -255,11 +252,13 @@ congestion = {congestion}
 [theory]
 model = "{model}"
 """
+
+
 ACCESS = 'access_rate = "50Mbit"\naccess_queue = { discipline = "pfifo", limit = "100p" }'
 
 
 def streams(congestion='"reno"', flows="count = 5", network="", limit="0.1bdp", model="auto"):
-    text = STREAMS.format(congestion=congestion, flows=flows, network=network, limit=limit, model=model)
+    text = streams_text(congestion=congestion, flows=flows, network=network, limit=limit, model=model)
     return ac.loads(text, "streams.toml").plan()
 
 

@@ -179,20 +179,16 @@ def test_threads_change_nothing(run):
     assert together.filter(pl.col("run") == 0).equals(data.transmissions)
 
 
-BUFFERS = """
+BUFFERS = f"""
 duration = "4s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "50p" }
+{dumbbell("10Mbit", "20ms", "50p")}
 [[flows]]
 congestion = "reno"
-tcp = { receive_window = "16KiB" }
-slow_reader = { rate = "400kbit", pause = { at = "0s", for = "1s", every = "2s" } }
+tcp = {{ receive_window = "16KiB" }}
+slow_reader = {{ rate = "400kbit", pause = {{ at = "0s", for = "1s", every = "2s" }} }}
 [[flows]]
 congestion = "reno"
-tcp = { send_buffer = "8KiB", tso_batching = false }
+tcp = {{ send_buffer = "8KiB", tso_batching = false }}
 [record]
 pcap = ["senders", "receivers"]
 """

@@ -12,7 +12,7 @@ from warm import Warm
 
 from ackclock.dataset import Dataset, manifests
 from ackclock.dataset.manifests import CAPTURES
-from ackclock.system.temporary import is_temporary
+from ackclock.system.files import is_temporary
 
 SCENARIO = f"""\
 name = "small"

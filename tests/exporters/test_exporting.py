@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import exporters
@@ -19,14 +20,12 @@ from ackclock.errors import InputError
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 
-SMALL = """
+
+def small_text(queue, limit, congestion, more):
+    return f"""
 name = "Two flows"
 duration = "3s"
-[network]
-topology = "dumbbell"
-rate = "5Mbit"
-rtt = "20ms"
-queue = {{ discipline = "{queue}", limit = "{limit}" }}
+{dumbbell("5Mbit", "20ms", limit, queue)}
 [record]
 interval = "100ms"
 [[flows]]
@@ -36,13 +35,13 @@ congestion = "{congestion}"
 """
 
 
-NAMED = SMALL.format(queue="pfifo", limit="20p", congestion="cubic", more="").replace(
+NAMED = small_text(queue="pfifo", limit="20p", congestion="cubic", more="").replace(
     "[[flows]]", "[[flows]]\nname = 'a ↓ b & \"c\" <d>'"
 )
 
 
 def small(queue="pfifo", limit="20p", congestion="cubic", more=""):
-    return ac.loads(SMALL.format(queue=queue, limit=limit, congestion=congestion, more=more)).plan()
+    return ac.loads(small_text(queue=queue, limit=limit, congestion=congestion, more=more)).plan()
 
 
 def call(*arguments):
@@ -146,7 +145,7 @@ def test_one_device_gets_the_bottlenecks_rate_and_queue():
 )
 def test_what_a_program_has_not_is_rejected_with_status_3(tmp_path, target, plan, message):
     values = {"queue": "pfifo", "limit": "20p", "congestion": "cubic", "more": "", **plan}
-    (tmp_path / "s.toml").write_text(SMALL.format(**values))
+    (tmp_path / "s.toml").write_text(small_text(**values))
     result = call("export", tmp_path / "s.toml", "--to", target)
     assert (result.exit_code, result.stdout) == (3, "")
     assert message in result.stderr
@@ -200,9 +199,7 @@ def test_ns2_runs_its_script_and_agrees_with_the_packet_engine(tmp_path):
     """One flow through a drop-tail queue: the link is full in both, and the queue as long as a sawtooth leaves it."""
     if shutil.which("ns") is None:
         pytest.skip("no ns")
-    plan = ac.loads(
-        SMALL.format(queue="pfifo", limit="20p", congestion="reno", more="").replace('"3s"', '"20s"')
-    ).plan()
+    plan = ac.loads(small_text(queue="pfifo", limit="20p", congestion="reno", more="").replace('"3s"', '"20s"')).plan()
     (tmp_path / "s.tcl").write_text(exporters.export(plan, "ns2").text)
     subprocess.run(["ns", "s.tcl"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     samples = [line.split() for line in (tmp_path / "samples").read_text().splitlines()]
@@ -234,7 +231,7 @@ def test_ns3_compiles_and_runs_its_program(tmp_path):
 
 def test_the_command_writes_a_file_and_reports_what_is_not_in_it(tmp_path):
     (tmp_path / "s.toml").write_text(
-        SMALL.format(queue="pfifo", limit="20p", congestion="cubic", more='start = { jitter = "1s" }')
+        small_text(queue="pfifo", limit="20p", congestion="cubic", more='start = { jitter = "1s" }')
     )
     result = call("export", tmp_path / "s.toml", "--to", "tc", "--out", tmp_path / "s.sh")
     assert result.exit_code == 0, result.output

@@ -7,6 +7,7 @@ import json
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock import judge, qlog
 from ackclock.dataset import Dataset
@@ -14,14 +15,10 @@ from ackclock.errors import InputError
 from ackclock.exporters import qlog as exported
 from ackclock.qlog import Lost, Metrics, Sent
 
-SCENARIO = """
+SCENARIO = f"""
 name = "Two flows"
 duration = "6s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "40ms")}
 [[flows]]
 congestion = "cubic"
 [[flows]]

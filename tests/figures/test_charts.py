@@ -16,7 +16,7 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import figure_spec, plots, sweep_axes, sweep_figures
+from ackclock.figures import experiment_figures, figure_spec, plots, sweep_axes
 from ackclock.figures.report import sweep
 from ackclock.scenario.points import Axis
 
@@ -47,7 +47,7 @@ def sweep_of(limits=("0.1bdp", "1bdp", "10bdp"), controls=("reno", "cubic"), eng
 
 
 def test_the_axis_across_is_the_numeric_one_and_each_other_value_a_line():
-    chart = sweep_figures.charts([sweep_of()])["utilisation"]
+    chart = experiment_figures.charts([sweep_of()])["utilisation"]
     assert (chart.y.unit, chart.x.title) == ("%", "Queue limit (BDP)")
     assert chart.x.logarithmic
     assert [line.name for line in chart.layers] == ["reno", "cubic"]
@@ -60,14 +60,14 @@ def test_the_axis_across_is_the_numeric_one_and_each_other_value_a_line():
 
 
 def test_values_without_numbers_appear_side_by_side():
-    chart = sweep_figures.charts([sweep_of(limits=("0.1bdp", "5p"))])["utilisation"]
+    chart = experiment_figures.charts([sweep_of(limits=("0.1bdp", "5p"))])["utilisation"]
     assert chart.x == figure_spec.named("Congestion control, flows[0]", ["reno", "cubic"])
     assert [line.name for line in chart.layers] == ["0.1bdp", "5p"]
 
 
 def test_sweeps_of_several_engines_share_the_axes_and_differ_by_name():
     some = sweep_of(limits=("1bdp",), engine="packet")
-    lines = sweep_figures.charts([sweep_of(), some])["utilisation"].layers
+    lines = experiment_figures.charts([sweep_of(), some])["utilisation"].layers
     assert [line.name for line in lines] == ["reno, fluid", "cubic, fluid", "reno, packet", "cubic, packet"]
     assert [line.colour for line in lines] == [figure_spec.BLUE, figure_spec.RED] * 2
     assert [line.dash for line in lines] == ["solid", "solid", "longdash", "longdash"]
@@ -89,7 +89,7 @@ def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_na
     assert "Loss rate at the bottleneck (only packet)" in page
     assert "Not all have" not in sweep.render([one])
     with pytest.raises(InputError, match="no metric in common"):
-        sweep_figures.charts([one, sweep_of(metrics=("loss_rate",))])
+        experiment_figures.charts([one, sweep_of(metrics=("loss_rate",))])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_quantities_of_one_kind(values, expected):
 def test_what_cannot_be_drawn_is_reported():
     alone = sweep_of()
     with pytest.raises(ac.InputError, match="found one point, without a swept key"):
-        sweep_figures.charts([Sweep(None, alone.manifest, (), alone.table)])
+        experiment_figures.charts([Sweep(None, alone.manifest, (), alone.table)])
 
 
 def test_the_figure_has_a_panel_for_each_metric_and_every_line_in_the_legend():

@@ -10,7 +10,7 @@ from tests.gallery.test_interpretations import FILES
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.gallery import AGREES, CONTRADICTS, Entry, Row, ablation_runner, entries, find, page
-from ackclock.gallery.interpretations import SWITCHED as TABLE
+from ackclock.gallery.cases import SWITCHED as TABLE
 from ackclock.gallery.result import FULL, QUICK, Judged, Result
 from ackclock.gallery.runner import TABLE as OWN
 

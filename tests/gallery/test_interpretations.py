@@ -10,7 +10,7 @@ from small_networks import dumbbell
 
 from ackclock.errors import InputError
 from ackclock.gallery import Entry, Row, cases, page, runner
-from ackclock.gallery.interpretations import Interpretation
+from ackclock.gallery.cases import Interpretation
 from ackclock.gallery.result import FULL, Judged, Result
 
 FILES = {

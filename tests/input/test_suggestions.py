@@ -14,7 +14,7 @@ from ackclock.engines import ENGINES
 from ackclock.figures import plots
 from ackclock.input.fields import MAX_LISTED, SYNONYMS, nearest, suggestions
 from ackclock.metrics import METRICS
-from ackclock.scenario import json_schema
+from ackclock.scenario import key_reference
 
 SCENARIO = f"""\
 duration = "1s"
@@ -59,10 +59,10 @@ def test_few_names_are_listed_and_many_are_not():
 def test_each_synonym_leads_to_a_name():
     """A name that was renamed would make its synonyms useless."""
     specs = [name for family in algorithms.FAMILIES for name in algorithms.names(family)]
-    keys = re.findall(r'"(\w+)": ?[{\[]', json_schema.text())
+    keys = re.findall(r'"(\w+)": ?[{\[]', key_reference.schema_text())
     values = [
         value
-        for listed in re.findall(r'"(?:const|enum)": ?(\[[^]]*\]|"[^"]*")', json_schema.text())
+        for listed in re.findall(r'"(?:const|enum)": ?(\[[^]]*\]|"[^"]*")', key_reference.schema_text())
         for value in re.findall(r'"([\w-]+)"', listed)
     ]
     names = {

@@ -8,7 +8,7 @@ import synthetic
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics.responsiveness import steady_from
+from ackclock.metrics.dynamics import steady_from
 from ackclock.metrics.throughput import rates_between_bps
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=90, warmup_s=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
@@ -38,11 +39,7 @@ def test_the_load_of_a_breaker_is_the_rate_over_ten_times_that_of_tcp(probabilit
     scenario = f"""
 duration = "60s"
 warmup = "5s"
-[network]
-topology = "dumbbell"
-rate = "100Mbit"
-rtt = "10ms"
-queue = {{ discipline = "pfifo", limit = "1bdp" }}
+{dumbbell("100Mbit", "10ms")}
 loss = {{ probability = {probability} }}
 [[flows]]
 congestion = {{ kind = "aimd", increase = 50, beta = 0.99 }}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import metrics
-from ackclock.metrics import survival
+from ackclock.metrics import quantiles
 from ackclock.metrics.distributions import cdf
 
 #: Weeks of remission with 6-mercaptopurine (Freireich et al. 1963); a negative number was still in remission.
@@ -27,37 +27,37 @@ def remission() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_published_example() -> None:
-    times, lasting = survival.kaplan_meier(*remission())
+    times, lasting = quantiles.kaplan_meier(*remission())
     assert list(times) == list(PUBLISHED)
     assert lasting == pytest.approx(list(PUBLISHED.values()), abs=5e-5)
-    assert survival.median(lambda: [remission()]) == 23
+    assert quantiles.median(lambda: [remission()]) == 23
 
 
 def test_the_median_is_reached_when_exactly_half_are_over() -> None:
-    assert survival.median(lambda: [(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4, dtype=bool))]) == 2
+    assert quantiles.median(lambda: [(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4, dtype=bool))]) == 2
 
 
 def test_the_area_under_the_published_example() -> None:
     """Steps of the table times their lengths, to 35 weeks; R's survfit prints 23.3 as the restricted mean."""
     edges = [0, *PUBLISHED, 35]
     area = sum((b - a) * s for a, b, s in zip(edges, edges[1:], [1.0, *PUBLISHED.values()], strict=False))
-    assert survival.restricted_mean(lambda: [remission()]) == pytest.approx(area, abs=2e-3)
-    assert survival.restricted_mean(lambda: [remission()]) == pytest.approx(23.3, abs=0.05)
+    assert quantiles.restricted_mean(lambda: [remission()]) == pytest.approx(area, abs=2e-3)
+    assert quantiles.restricted_mean(lambda: [remission()]) == pytest.approx(23.3, abs=0.05)
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=50))
 def test_without_censoring_it_is_the_plain_mean(times: list[float]) -> None:
     ended = np.ones(len(times), dtype=bool)
-    assert survival.restricted_mean(lambda: [(np.array(times), ended)]) == pytest.approx(np.mean(times))
-    _, lasting = survival.kaplan_meier(np.array(times), ended)
+    assert quantiles.restricted_mean(lambda: [(np.array(times), ended)]) == pytest.approx(np.mean(times))
+    _, lasting = quantiles.kaplan_meier(np.array(times), ended)
     assert lasting[-1] == pytest.approx(0, abs=1e-9)
 
 
 def test_nothing_given() -> None:
     nothing, none = np.empty(0), np.empty(0, dtype=bool)
-    assert survival.restricted_mean(lambda: [(nothing, none)]) is None
-    assert survival.median(lambda: [(nothing, none)]) is None
-    assert survival.median(lambda: [(np.array([1.0, 2.0]), np.array([False, False]))]) is None
+    assert quantiles.restricted_mean(lambda: [(nothing, none)]) is None
+    assert quantiles.median(lambda: [(nothing, none)]) is None
+    assert quantiles.median(lambda: [(np.array([1.0, 2.0]), np.array([False, False]))]) is None
 
 
 def transfers(**more: object) -> dict[str, float]:

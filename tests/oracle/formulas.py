@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ackclock import theory
-from ackclock.theory.responses import RENO_OF_THE_RFCS
+from ackclock.theory.throughput import RENO_OF_THE_RFCS
 
 
 def table_window(loss: float, rtt_s: float, c: float | None) -> float:

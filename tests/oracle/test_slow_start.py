@@ -11,29 +11,30 @@ from functools import cache
 
 import polars as pl
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 
 #: 50 Mbit/s × 100 ms, in full packets of 1514 B.
 BDP_P = 50e6 * 0.1 / (8 * 1514)
 
-TEXT = """duration = "6s"
+
+def scenario(jitter, kind, start):
+    return f"""duration = "6s"
 repeats = 1
-[network]
-topology = "dumbbell"
-rate = "50Mbit"
-rtt = "100ms"
-queue = {{ discipline = "pfifo", limit = "2bdp" }}
+{dumbbell("50Mbit", "100ms", "2bdp")}
 {jitter}
 [[flows]]
 congestion = {{ kind = "{kind}", slow_start = "{start}" }}
 """
+
+
 JITTER = 'jitter = { deviation = "12ms", distribution = "normal" }'
 
 
 @cache
 def run(kind: str, start: str, jitter: str = "") -> ac.Dataset:
-    return ac.run(ac.loads(TEXT.format(kind=kind, start=start, jitter=jitter)).plan(), engine="packet", jobs=1)
+    return ac.run(ac.loads(scenario(kind=kind, start=start, jitter=jitter)).plan(), engine="packet", jobs=1)
 
 
 def drops(data: ac.Dataset) -> int:

@@ -9,20 +9,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import InputError, rl
 
 PATH = ac.scenario(rate="10Mbit", rtt="40ms", limit="100p", duration="4s")
 
-TWO_GROUPS = """
+TWO_GROUPS = f"""
 duration = "4s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "50p" }
-loss = { probability = 0.01 }
+{dumbbell("10Mbit", "40ms", "50p")}
+loss = {{ probability = 0.01 }}
 [[flows]]
 congestion = "cubic"
 [[flows]]

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from small_networks import leaf_spine
+from small_networks import dumbbell, leaf_spine
 
 import ackclock as ac
 from ackclock.errors import InputError
@@ -20,13 +20,9 @@ from ackclock.input.source import Source
 from ackclock.shell import namespaces
 from ackclock.shell.plans import FLOWS, GROUP, planned, with_programs
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "100p" }
+{dumbbell("20Mbit", "40ms", "100p")}
 """
 
 PYTHON = sys.executable

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import _core, metrics, stacks
@@ -21,14 +22,10 @@ from ackclock.stacks.process import CLIENT, Opening, Process, StackError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (apt install gcc)")
 
-SCENARIO = """
+SCENARIO = f"""
 duration = "10s"
 warmup = "2s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "1bdp" }
+{dumbbell("10Mbit", "40ms")}
 [[flows]]
 name = "own"
 transport = "quic"

@@ -155,7 +155,7 @@ def test_an_interrupted_sweep_resumes(tmp_path):
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from ackclock.system import signals, temporary
+from ackclock.system import files, signals
 signals.install_handlers()
 {body}
 print("end", flush=True)
@@ -205,7 +205,7 @@ def test_defer_signals_delays_a_signal_to_the_end_of_the_block():
 
 def test_a_signal_removes_temporary_folders(tmp_path):
     place = f"Path({str(tmp_path)!r})"
-    body = f"folder = temporary.LockedTempDir({place}); (folder.path / 'file').touch(); {SLEEPS}"
+    body = f"folder = files.LockedTempDir({place}); (folder.path / 'file').touch(); {SLEEPS}"
     assert program(body, signal.SIGTERM)[0] == 143
     assert list(tmp_path.iterdir()) == []
 
@@ -223,7 +223,7 @@ def test_a_signal_removes_a_folder_that_another_thread_is_removing(tmp_path):
             "shutil.rmtree = rmtree",
         ]
     )
-    body = f"{slow}\nfolder = temporary.LockedTempDir({place}); threading.Thread(target=folder.close).start(); {SLEEPS}"
+    body = f"{slow}\nfolder = files.LockedTempDir({place}); threading.Thread(target=folder.close).start(); {SLEEPS}"
     assert program(body, signal.SIGTERM)[0] == 143
     assert list(tmp_path.iterdir()) == []
 

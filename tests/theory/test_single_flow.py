@@ -15,9 +15,7 @@ from scipy.optimize import brentq
 
 from ackclock.errors import InputError
 from ackclock.theory import single_flow as sf
-from ackclock.theory.single_flow import estimates
-from ackclock.theory.single_flow.curves import Cubic, Line, Root
-from ackclock.theory.single_flow.stages import CUBIC, QUEUED
+from ackclock.theory.single_flow.stages import CUBIC, QUEUED, Cubic, Line, Root, cubic_to_tcp_s, tcp_to_cubic_s
 
 #: The eleven ways through the states (Belhareth 2014, section 2.3.1.2).
 PATHS = (
@@ -178,12 +176,12 @@ def test_by_rtt_the_rtt_is_never_less_than_without_a_queue() -> None:
 def test_crossings_without_a_queue_solve_their_equation() -> None:
     """c (t − V)³ + cV³ = a t/τ at 3V/2 ± √σ, and at no other time after 0."""
     a, c, rtt_s, v = 1 / 3, 0.4, 0.05, 2.5
-    times_s = [estimates.cubic_to_tcp_s(a, c, rtt_s, v), estimates.tcp_to_cubic_s(a, c, rtt_s, v)]
+    times_s = [cubic_to_tcp_s(a, c, rtt_s, v), tcp_to_cubic_s(a, c, rtt_s, v)]
     for time_s in times_s:
         assert c * (time_s - v) ** 3 + c * v**3 == pytest.approx(a * time_s / rtt_s, rel=1e-12)
     assert 0 < times_s[0] < times_s[1]
-    assert estimates.cubic_to_tcp_s(a, c, 0.2, v) == estimates.tcp_to_cubic_s(a, c, 0.2, v) == math.inf
-    assert estimates.cubic_to_tcp_s(a, c, 0.002, v) == math.inf, "behind the loss"
+    assert cubic_to_tcp_s(a, c, 0.2, v) == tcp_to_cubic_s(a, c, 0.2, v) == math.inf
+    assert cubic_to_tcp_s(a, c, 0.002, v) == math.inf, "behind the loss"
 
 
 def test_the_times_of_table_2_5() -> None:

@@ -1,15 +1,19 @@
-"""Runs again what is in a bundle, and compares.
+"""Runs again what is in a bundle, and compares metric by metric.
 
 Of a bundle only its scenario's text is used, with the engine's name, the seeds and what a sweep was asked for; it goes
 the way of any scenario, checks included. Nothing in a bundle is executed, and no file of this machine that a bundle
 names is used as a kernel, an algorithm or a transport stack: who reruns it gives those.
+
+A metric is *equal* if all its values are, *within* if the difference of the means has zero in its 95 % interval
+(Welch's, as between engines), else it *differs*. One run, or one without chance in it, has no interval: its values may
+be apart by the rounding of a sum that another machine or library adds up in another order.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,27 +21,94 @@ from typing import Any
 
 from ackclock import engines
 from ackclock import metrics as measured
-from ackclock.bundles import archive, content, verdict
-from ackclock.bundles.verdict import Metric
+from ackclock.bundles import archive
 from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
 from ackclock.dataset.result_kind import MANIFEST, Kind
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import comparison, runner
+from ackclock.experiments.comparison import Sample, difference
 from ackclock.experiments.sweep import result as sweep_result
 from ackclock.experiments.sweep import run as sweeps
+from ackclock.metrics import METRICS
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.options import KERNEL
 from ackclock.scenario.points import described
 from ackclock.system.files import printable, readable
 
+#: Verdicts, the worst last.
+EQUAL, WITHIN, DIFFERS = "equal", "within", "differs"
+
+#: Relative difference of two sums of the same 64-bit numbers in different orders: 2⁻⁵³ × ten million of them.
+ROUNDING = 1e-9
+
+#: No metric is greater: its square is a number yet.
+GREATEST = 1e150
+
+#: Metrics of a run by their names.
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric's means, of what was given and of what was run again, and the verdict. `where`: of which part."""
+
+    name: str
+    given: float | None
+    rerun: float | None
+    verdict: str
+    where: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name, "given": self.given, "again": self.rerun, "verdict": self.verdict, "where": self.where,
+        }  # fmt: skip
+
+
+def metrics(given: Sequence[Run], again: Sequence[Run], *, exact: bool = False, where: str = "") -> list[Metric]:
+    """The metrics that either has, in their order; `exact` if chance has no part in them."""
+    scalars = [metric.name for metric in METRICS.values() if not metric.per_flow]
+    return [
+        Metric(name, _mean(before), _mean(now), _verdict(before, now, exact), where)
+        for name in scalars
+        if (before := _values_of(given, name)) + (now := _values_of(again, name))
+    ]
+
+
+def worst(found: Iterable[Metric]) -> str:
+    """The worst verdict of several; equal if there are none."""
+    order = (EQUAL, WITHIN, DIFFERS)
+    return max((metric.verdict for metric in found), key=order.index, default=EQUAL)
+
+
+def _values_of(runs: Sequence[Run], name: str) -> list[float]:
+    values = [run.get(name) for run in runs]
+    return [float(value) for value in values if isinstance(value, (int, float)) and abs(value) <= GREATEST]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return Sample(values).mean if values else None
+
+
+def _verdict(given: Sequence[float], again: Sequence[float], exact: bool) -> str:
+    if given == again:
+        return EQUAL
+    apart = difference(Sample(given, exact), Sample(again, exact))
+    if apart is None:
+        return DIFFERS
+    if apart.ci95_low is not None and apart.ci95_high is not None and apart.ci95_low <= 0.0 <= apart.ci95_high:
+        return WITHIN
+    return WITHIN if abs(apart.mean) <= ROUNDING * abs(Sample(given).mean) else DIFFERS
+
+
 #: Kinds of results that can be run again.
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
-REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, content.METRICS))
+REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, archive.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -79,7 +150,7 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """The worst of the metrics'."""
-        return verdict.worst(self.metrics)
+        return worst(self.metrics)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what `ackclock rerun --json` prints."""
@@ -150,9 +221,9 @@ def _open(path: Path, place: Path) -> Iterator[Opened]:
     listed = bundle.about.get("results")
     for item in listed if isinstance(listed, list) else []:
         name = item.get("name") if isinstance(item, dict) else None
-        if not isinstance(name, str) or f"{content.RESULTS}/{name}/{MANIFEST}" not in bundle.parts:
+        if not isinstance(name, str) or f"{archive.RESULTS}/{name}/{MANIFEST}" not in bundle.parts:
             raise InputError(f"{readable(path)}: {archive.LIST}: found a result without its manifest; expected both")
-        folder = place / content.RESULTS / name
+        folder = place / archive.RESULTS / name
         about = manifests.read(folder).about
         yield Opened(name, result_kind.of(about), folder, has_programs="shell" in about)
 
@@ -213,7 +284,7 @@ def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
         chosen = {key: order[key] for key in ("seeds", "metrics", "samples", "where")}
         job = sweeps.prepare(loaded, order["engine"], out=target, **chosen)
     done = replace(job, jobs=options.jobs, command=options.command).perform(options.progress)
-    rows = [row for pair in _points(given, done) for row in verdict.metrics(pair[1], pair[2], where=pair[0])]
+    rows = [row for pair in _points(given, done) for row in metrics(pair[1], pair[2], where=pair[0])]
     equal = _equal(*({POINTS: manifests.read(folder).files[POINTS]} for folder in (result.folder, target)))
     return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
 
@@ -315,12 +386,12 @@ def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:
     """Return the metrics of one dataset, as bundled and as rerun."""
-    told = _values(result.folder.parents[1] / content.ABOUT / result.name / content.METRICS)
+    told = _values(result.folder.parents[1] / archive.ABOUT / result.name / archive.METRICS)
     with _reading(result.name):
         given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
     again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
     exact = not engines.engine(engine).is_stochastic(plan)
-    return verdict.metrics(given, again, exact=exact, where=part)
+    return metrics(given, again, exact=exact, where=part)
 
 
 def _outcome(result: Opened, target: Path, rows: list[Metric], files: Mapping[str, str]) -> Outcome:

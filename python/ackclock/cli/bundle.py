@@ -30,11 +30,11 @@ def bundle(*, results: Sequence[Path], out: Path | None, data: bool) -> None:
         ackclock bundle results/dumbbell-packet
         ackclock bundle results/cubic results/reno --out paper.bundle.tar
     """
-    from ackclock.bundles import content
+    from ackclock.bundles import archive
     from ackclock.figures import numbers
 
     if out is None and len(results) > 1:
         raise InputError(f"--out: found none for {len(results)} results; expected the name of the file")
     path = out or Path(f"{results[0].resolve().name}.bundle.tar")
-    size_bytes = content.pack(results, path, data=data)
+    size_bytes = archive.pack(results, path, data=data)
     click.echo(f"wrote {path} ({numbers.value(size_bytes, 'bytes')})")

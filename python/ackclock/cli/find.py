@@ -144,7 +144,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         ackclock find mine.toml --require 'jain >= 0.9' --vary flows=2..64 --largest
     """
     from ackclock.cli import run_jobs
-    from ackclock.experiments.search import folder
+    from ackclock.experiments.search import result
 
     run_jobs.check_number("--seed", chosen.seed, 0, 2**62)
     run_jobs.check_number("--repeats", chosen.repeats, 1, 1_000)
@@ -168,7 +168,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     if dry_run:
         _print_question(question, as_json)
     else:
-        place = chosen.out or folder.default(text[1], question)
+        place = chosen.out or result.default(text[1], question)
         _perform(question, place, confirm, engines, budget_s, as_json, target)
 
 
@@ -250,7 +250,7 @@ def _perform(
     from ackclock.cli.terminal import settings
     from ackclock.cli.terminal.output import progress
     from ackclock.experiments import cluster
-    from ackclock.experiments.search import evaluator, folder, search
+    from ackclock.experiments.search import evaluator, result, search
 
     if confirm and not question.constraints:
         raise InputError(f"--confirm: found {confirm} and no requirement; expected --require, which an engine confirms")
@@ -258,7 +258,7 @@ def _perform(
         evaluator.check(question, name)
     if chosen.perturb:
         evaluator.check_perturbed(question)
-    folder.check(folder_path)
+    result.check(folder_path)
     names = run_jobs.engine_names(chosen.engine)
     if chosen.module:
         points = question.loaded.points(question.loaded.sample())
@@ -271,16 +271,16 @@ def _perform(
     ):
 
         def keep(answer: SearchResult) -> None:
-            folder.write(answer, folder_path, command=chosen.command, figure=False)
+            result.write(answer, folder_path, command=chosen.command, figure=False)
             report_progress(settings.progress_share(answer))
 
-        runs = folder.runs(folder_path, question)
+        runs = result.runs(folder_path, question)
         answer = search.find(question, runs=runs, jobs=chosen.jobs, executor=executor, budget_s=budget_s, tell=keep)
         if chosen.perturb:
             answer = search.compare_perturbed(answer, jobs=chosen.jobs, executor=executor)
         if confirm:
             answer = search.confirm(answer, confirm, jobs=chosen.jobs, executor=executor)
-    folder.write(answer, folder_path, command=chosen.command)
+    result.write(answer, folder_path, command=chosen.command)
     if as_json:
         click.echo(json.dumps(answer.as_dict(), allow_nan=False))
     else:

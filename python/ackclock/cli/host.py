@@ -10,8 +10,8 @@ import click
 
 from ackclock.cli import options
 from ackclock.cli.command import FILE, FOLDER, Argument, Group
+from ackclock.cli.host_network import check_outputs, report
 from ackclock.cli.host_network import network as network_
-from ackclock.cli.host_report import check_outputs, report
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:

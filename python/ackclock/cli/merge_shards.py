@@ -30,10 +30,10 @@ def merge_shards(*, shards: Sequence[Path], out: Path, as_json: bool, report: bo
     from ackclock.cli.terminal.output import progress
     from ackclock.cli.terminal.settings import print_sweep
     from ackclock.dataset.manifests import POINTS
-    from ackclock.experiments.sweep import merge_shards as merging
+    from ackclock.experiments.sweep import result
 
     with progress(f"{out.name}: {len(shards)} shards") as report_progress:
-        merged = merging.merge(shards, out, progress=report_progress, command=options.command_line())
+        merged = result.merge(shards, out, progress=report_progress, command=options.command_line())
     if as_json:
         click.echo(json.dumps(merged.as_dict(), allow_nan=False))
     else:

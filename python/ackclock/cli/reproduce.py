@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ackclock.cli.terminal.reproduction import Settings
     from ackclock.experiments.cluster import Target
     from ackclock.gallery import Entry
-    from ackclock.gallery.interpretations import Ablation
+    from ackclock.gallery.cases import Ablation
 
 
 @click.command(cls=Command)

@@ -53,7 +53,6 @@ def rerun(
         ackclock rerun mine.bundle.tar --module mine.py
     """
     from ackclock.bundles import rerun as running
-    from ackclock.bundles import verdict
     from ackclock.cli.terminal.output import progress
     from ackclock.experiments import user_control
     from ackclock.stacks import register
@@ -70,7 +69,7 @@ def rerun(
             _print_outcome(outcome)
     if out is not None:
         click.echo(f"wrote {out}", err=as_json)
-    if any(outcome.verdict == verdict.DIFFERS for outcome in outcomes):
+    if any(outcome.verdict == running.DIFFERS for outcome in outcomes):
         raise click.exceptions.Exit(1)
 
 
@@ -79,14 +78,14 @@ def _print_outcome(outcome: Outcome) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from ackclock.bundles import verdict
+    from ackclock.bundles import rerun as running
     from ackclock.dataset.result_kind import Kind
 
     files = "1 file" if outcome.files == 1 else f"{outcome.files} files"
     verdicts = {
-        verdict.EQUAL: "other files, but every metric is equal",
-        verdict.WITHIN: "other files, but no metric differs significantly",
-        verdict.DIFFERS: "not reproduced: metrics differ",
+        running.EQUAL: "other files, but every metric is equal",
+        running.WITHIN: "other files, but no metric differs significantly",
+        running.DIFFERS: "not reproduced: metrics differ",
     }
     summary = f"reproduced, byte for byte ({files})" if outcome.same_bytes else verdicts[outcome.verdict]
     console = Console(emoji=False, highlight=False)
@@ -117,11 +116,11 @@ def _metrics_table(outcome: Outcome) -> Table:
 def _points_table(outcome: Outcome) -> Table:
     """Return, for each of a sweep's metrics, the number of points with each verdict."""
     from ackclock import repr_format
-    from ackclock.bundles import verdict
+    from ackclock.bundles import rerun as running
     from ackclock.cli.terminal import output
     from ackclock.metrics import METRICS
 
-    verdicts = (verdict.EQUAL, verdict.WITHIN, verdict.DIFFERS)
+    verdicts = (running.EQUAL, running.WITHIN, running.DIFFERS)
     counts: dict[str, Counter[str]] = {}
     for metric in outcome.metrics:
         counts.setdefault(metric.name, Counter())[metric.verdict] += 1

@@ -61,9 +61,9 @@ def show(*, name: str | None, schema: bool) -> None:
         ackclock show --schema > scenario.schema.json
     """
     if schema:
-        from ackclock.scenario import json_schema
+        from ackclock.scenario import key_reference
 
-        click.echo(json_schema.text(), nl=False)
+        click.echo(key_reference.schema_text(), nl=False)
     elif name is None:
         print_catalog()
     elif not _explain(name):

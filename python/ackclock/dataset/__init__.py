@@ -36,8 +36,7 @@ from ackclock.dataset.tables import Column
 from ackclock.errors import InputError, first_line
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
-from ackclock.system.files import check_name
-from ackclock.system.temporary import LockedTempDir
+from ackclock.system.files import LockedTempDir, check_name
 
 if TYPE_CHECKING:
     from ackclock.partial_plan import PartialPlan

@@ -21,7 +21,7 @@ from ackclock.dataset import result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError, first_line
 from ackclock.system import signals
-from ackclock.system.temporary import LockedTempDir, is_temporary, lock
+from ackclock.system.files import LockedTempDir, is_temporary, lock
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2

@@ -22,7 +22,7 @@ from ackclock.dataset.result_kind import DATASETS, KEYS, LONGEST_MANIFEST, MANIF
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError, first_line
 from ackclock.system import files
-from ackclock.system.temporary import is_temporary
+from ackclock.system.files import is_temporary
 
 #: Numbers of runs are 32 bits long in every table.
 MAX_RUN = 2**32 - 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.system import files
-from ackclock.system.temporary import is_temporary
+from ackclock.system.files import is_temporary
 
 #: The file that identifies a result.
 MANIFEST = "manifest.json"

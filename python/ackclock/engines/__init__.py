@@ -25,7 +25,7 @@ AGENT_REASON = "an episode of ackclock.rl is repeated by its agent"
 #: Name → module and class; a module is imported when its engine is first used.
 ENGINES = {
     "packet": ("ackclock.engines.packet", "PacketEngine"),
-    "hybrid": ("ackclock.engines.hybrid", "HybridEngine"),
+    "hybrid": ("ackclock.engines.packet", "HybridEngine"),
     "theory": ("ackclock.engines.theory", "TheoryEngine"),
     "fluid": ("ackclock.engines.fluid", "FluidEngine"),
     "meanfield": ("ackclock.engines.meanfield", "MeanFieldEngine"),

@@ -30,10 +30,10 @@ from ackclock.evaluate.cases import Case
 from ackclock.evaluate.verdicts import RISK, UNDECIDED, Finding
 from ackclock.experiments.cluster import Target
 from ackclock.experiments.executors import StoppedError
-from ackclock.experiments.sweep import executor
+from ackclock.experiments.sweep import run
 from ackclock.experiments.sweep import run as sweeps
-from ackclock.experiments.sweep.executor import Pool
 from ackclock.experiments.sweep.result import Sweep
+from ackclock.experiments.sweep.run import Pool
 from ackclock.scenario.planning import Loaded
 from ackclock.scenario.points import exact, label
 
@@ -167,7 +167,7 @@ def evaluate(cases: Sequence[Case], request: Request, folder: Path, progress: Pr
     rows: dict[tuple[str, str], Rows] = {}
     unsupported: dict[tuple[str, str], Unsupported] = {}
     pairs = [(engine, case) for engine in request.engines for case in cases]
-    with executor.open_pool(request.jobs or cores(), request.engines, request.target) as pool, suppress(StoppedError):
+    with run.open_pool(request.jobs or cores(), request.engines, request.target) as pool, suppress(StoppedError):
         for number, (engine, case) in enumerate(pairs):
             progress(number / len(pairs))
             try:

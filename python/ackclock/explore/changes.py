@@ -17,7 +17,7 @@ from ackclock.input import cli_values
 from ackclock.input.fields import Loc, dotted, nearest, shown
 from ackclock.input.source import Source
 from ackclock.scenario.points import inline, path_of
-from ackclock.scenario.topology.endpoints import PLACING
+from ackclock.scenario.topology.topology import PLACING
 
 #: Limit of a queue whose discipline requires one.
 LIMIT = "1bdp"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from ackclock.engines import ns2
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.ns2 import agents, links
 from ackclock.engines.ns2 import script as tcl
+from ackclock.engines.ns2 import settings
 from ackclock.exporters.script import ExportError, Script, reject_features, script, too_many, too_many_drawn
 from ackclock.plan import Plan
 
@@ -31,7 +31,7 @@ def write(plan: Plan) -> Script:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    for of in (agents, links, planned_traffic):
+    for of in (settings, planned_traffic):
         yield from of.unsupported(plan)
     yield from tcl.unsupported_sizes(plan)
     yield "the handshake, but for a first packet of headers alone, and the last exchange"

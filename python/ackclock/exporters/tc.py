@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ackclock.engines.linux import disciplines, network, routed, script, stack
-from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Ends, Network
+from ackclock.engines.linux.script import changes
 from ackclock.exporters.script import (
     ExportError,
     Script,

@@ -2,21 +2,223 @@
 
 Each is a function of a run, a flow's number (None: the one with the most data) and a part of the time; `KINDS` is the
 list of all.
+
+The time–sequence graph has each segment when it was sent, and what its receiver reported of it: the graph of T.
+Shepard, *TCP packet trace analysis*, MIT 1990, as tcptrace and xplot draw it, with the fate of each copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from ackclock.errors import InputError
-from ackclock.figures import figure_spec, numbers
-from ackclock.figures.capture_part import Between, Part, array
-from ackclock.figures.capture_sequence import sequence
-from ackclock.figures.figure_spec import Axis, Drawing, Line, Panel, Points, Reference, Stack, Strokes
+from ackclock.figures import figure_spec, numbers, overlay
+from ackclock.figures.figure_spec import Axis, Drawing, Layer, Line, Panel, Points, Reference, Stack, Strokes
 from ackclock.metrics.view import Array, RunView
+
+#: From, until: in seconds.
+Between = tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run from `start_s` to `end_s`."""
+
+    view: RunView
+    start_s: float
+    end_s: float
+
+    @staticmethod
+    def of(view: RunView, between: Between) -> Part:
+        """Return the whole run, or a part of it. Raises `InputError` if the run is over before."""
+        start_s, end_s = between or (0.0, view.duration_s)
+        if between is not None and start_s >= view.duration_s:
+            found, last = numbers.value(start_s, "s"), numbers.value(view.duration_s, "s")
+            raise InputError(f"between: found {found} and later; expected times before {last}, when the result ends")
+        return Part(view, start_s, end_s)
+
+    def rows(self, table: str, flow: int | None = None) -> pl.DataFrame:
+        """Return the rows of a table, of one flow or of all, in the order of time."""
+        rows = self.view.data.scan(table).filter(pl.col("run") == self.view.run)
+        rows = rows.filter(pl.col("time_s").is_between(self.start_s, self.end_s))
+        return (rows if flow is None else rows.filter(pl.col("flow") == flow)).sort("time_s").collect()
+
+    def flow(self, expected: int | None) -> int:
+        """Return the flow requested, else that with the most data. Raises `InputError` if it does not exist.
+
+        A direction of requests may be wanted, too.
+        """
+        flows = self.view.flows.select("flow", pl.col("delivered_bytes").fill_null(0))
+        if not flows.height:
+            raise InputError("the result holds no flows with data to draw")
+        if expected is None:
+            return int(flows.sort("delivered_bytes", -pl.col("flow").cast(pl.Int64))["flow"][-1])
+        if expected not in flows["flow"] and expected not in self.view.requests:
+            some = ", ".join(map(str, flows["flow"].sort().head(10))) + (", …" if flows.height > 10 else "")
+            raise InputError(f"flow: found {expected}; expected one of {some}")
+        return expected
+
+    def name(self, flow: int) -> str:
+        """Return a flow's ends, or its number."""
+        rows = self.view.data.scan("flows").filter((pl.col("run") == self.view.run) & (pl.col("flow") == flow))
+        ends = rows.select("source", "destination").collect().row(0)
+        return f"flow {flow}" + (f", {ends[0]} → {ends[1]}" if all(ends) else "")
+
+    def segment_bytes(self, flow: int) -> float:
+        """Return the flow's MSS as far as it is known; else 1448."""
+        captured = self.view.data.scan("captured")
+        rows = captured.filter((pl.col("run") == self.view.run) & (pl.col("flow") == flow)).select("mss").collect()
+        return float(rows["mss"][0] or 1448) if rows.height else 1448.0
+
+    def drawing(self, key: str, heading: str, title: str, caption: str, panel: Panel) -> Drawing:
+        """Return a figure of one panel over this part."""
+        x, subtitle = figure_spec.over_time(self.start_s, self.end_s), overlay.origin(self.view.data)
+        caption = f"{title}. {caption} Drag to zoom, double-click to see all."
+        return Drawing(key, heading, caption, [panel], x, row_in=2.4, title=title, subtitle=subtitle, precise=True)
+
+
+def array(column: pl.Series) -> Array:
+    """Return numbers, NaN for null."""
+    return np.asarray(column.cast(pl.Float64).to_numpy())
+
+
+#: Style of a copy: its name, colour, and marker if it has one; in this order.
+STYLES = {
+    "data": ("data", figure_spec.BLUE, ""),
+    "retransmission": ("retransmitted", figure_spec.ORANGE, "^"),
+    "lost": ("lost", figure_spec.RED, "x"),
+    "spurious": ("spurious retransmission", figure_spec.PINK, "v"),
+    "reordered": ("reordered", figure_spec.SKY, "D"),
+    "not_captured": ("missed by the capture", figure_spec.GREY, "o"),
+}
+
+#: Fate of a copy → its look; a copy that was delivered is data, or a repair.
+FATES = {
+    "lost": "lost",
+    "lost_upstream": "lost",
+    "dropped": "lost",
+    "spurious": "spurious",
+    "duplicate": "spurious",
+    "reordered": "reordered",
+    "not_captured": "not_captured",
+}
+
+#: Causes that are repairs.
+RETRANSMISSIONS = ("fast", "tail_probe", "timeout", "fast_retransmit", "after_timeout")
+
+
+def sequence(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
+    """Return the time–sequence graph of a flow: data by fate, the ACK line, SACK, the receive window's edge.
+
+    Of captures that were read with `segments`, and of runs that wrote captures (`[record] pcap`).
+    """
+    part = Part.of(view, between)
+    number = part.flow(flow)
+    copies, acks, unit = _captured(part, number)
+    if not copies.height:
+        copies, acks, unit = *_sent(part, number), "segments"
+    if not copies.height:
+        raise InputError(
+            "the result holds no segments to draw: capture them with --segments, or run with [record] pcap = true"
+        )
+    layers = [*_edge(acks, copies, part.end_s), *_received(acks, part.end_s), *_copies(copies)]
+    title = f"Time–sequence of {part.name(number)}"
+    caption = (
+        "Each stroke is a segment as it passed the capture’s point. Below it runs the line of what is acknowledged, "
+        "above it the edge of the receiver’s window, where it is near; SACK blocks stand where they were reported."
+    )
+    return part.drawing(
+        "sequence", "Time and sequence", title, caption, Panel(Axis(f"Sequence ({unit})", unit), layers)
+    )
+
+
+def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """Return copies and acknowledgements of a capture, and their unit."""
+    rows = part.rows("segments", flow)
+    start = pl.col("offset_bytes").cast(pl.Float64)
+    end = start + pl.col("payload_bytes")
+    factor, unit = numbers.scale(rows.select(end.max()).item() or 0.0, "bytes")
+    look = _style_of(pl.col("fate"), pl.col("cause"))
+    copies = rows.select("time_s", start=start / factor, end=end / factor, look=look)
+    acks = part.rows("acknowledgements", flow).select(
+        "time_s",
+        acked=start / factor,
+        edge=(start + pl.col("receiver_window_bytes")) / factor,
+        sack_start=pl.col("sack_start_bytes") / factor,
+        sack_end=pl.col("sack_end_bytes") / factor,
+    )
+    return copies, acks, unit
+
+
+def _sent(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return copies and acknowledgements of a run, in segments: ACKs when they reached the sender."""
+    rows = part.rows("transmissions", flow).filter(pl.col("segment").is_not_null())
+    is_data = (pl.col("end") == "sender") & (pl.col("payload_bytes") > 0)
+    copies = rows.filter(is_data).select(
+        "time_s",
+        start=pl.col("segment").cast(pl.Float64),
+        end=pl.col("segment") + 1.0,
+        look=_style_of(pl.col("fate"), pl.col("cause")),
+    )
+    nothing = pl.lit(None, dtype=pl.Float64)
+    heard = rows.filter((pl.col("end") == "receiver") & pl.col("arrival_s").is_not_null())
+    acks = heard.select(
+        time_s="arrival_s", acked=pl.col("segment").cast(pl.Float64), edge=nothing, sack_start=nothing, sack_end=nothing
+    )
+    return copies, acks.sort("time_s")
+
+
+def _style_of(fate: pl.Expr, cause: pl.Expr) -> pl.Expr:
+    usual = (
+        pl.when(cause.cast(pl.String).is_in(RETRANSMISSIONS)).then(pl.lit("retransmission")).otherwise(pl.lit("data"))
+    )
+    return fate.cast(pl.String).replace_strict(FATES, default=None, return_dtype=pl.String).fill_null(usual)
+
+
+def _copies(copies: pl.DataFrame) -> Iterator[Layer]:
+    for look, (name, colour, sign) in STYLES.items():
+        rows = copies.filter(pl.col("look") == look)
+        if not rows.height:
+            continue
+        times_s, starts, ends = (array(rows[column]) for column in ("time_s", "start", "end"))
+        label = f"{name} ({rows.height:,})" if sign else name
+        yield Strokes("" if sign else label, times_s, starts, times_s, ends, colour)
+        if sign:
+            yield Points(label, times_s, ends, colour, sign)
+
+
+def _edge(acks: pl.DataFrame, copies: pl.DataFrame, end_s: float) -> Iterator[Layer]:
+    """Yield the edge of the receive window, unless it is so far away that it would compress the rest."""
+    edge = acks.drop_nulls("edge")
+    if not edge.height:
+        return
+    highest = np.maximum.accumulate(array(edge["edge"]))
+    low, high = float(array(copies["start"]).min()), float(array(copies["end"]).max())
+    if highest[0] < high + (high - low):
+        yield _until(end_s, "receiver’s window", array(edge["time_s"]), highest, figure_spec.GREY)
+
+
+def _until(end_s: float, name: str, times_s: Array, values: Array, colour: str) -> Line:
+    """Return steps of which the last one ends at `end_s`."""
+    return Line(name, np.append(times_s, end_s), np.append(values, values[-1]), colour, steps=True)
+
+
+def _received(acks: pl.DataFrame, end_s: float) -> Iterator[Layer]:
+    if not acks.height:
+        return
+    acked = np.maximum.accumulate(array(acks["acked"]))
+    yield _until(end_s, "acknowledged", array(acks["time_s"]), acked, figure_spec.GREEN)
+    sacks = acks.drop_nulls("sack_start")
+    if sacks.height:
+        times_s = array(sacks["time_s"])
+        yield Strokes(
+            "SACK", times_s, array(sacks["sack_start"]), times_s, array(sacks["sack_end"]), figure_spec.PURPLE
+        )
+
 
 #: The receiver's window is drawn up to so many times all else: what is far above does not limit, and would hide it.
 NEAR = 1.5

@@ -8,7 +8,7 @@ An entry is a folder of `reproductions/`:
 - `README.md`: its heading is the entry's title; what the paper did, how we read it, what differs and why
 - `scenario.toml`: what all its runs have in common
 - `cases.toml` (if there are several): what differs from case to case
-- `readings.toml` (if the paper can be read in several ways): what each reading changes (`interpretations`)
+- `readings.toml` (if the paper can be read in several ways): what each reading changes (`cases`)
 - `mechanisms.toml` (optional): what runs show to make the result what it is, by switching it off or on (`ablations`)
 - `quick.toml`: what `--quick` changes, for a short look
 - `host.py`, in place of these three: what measures the machine itself

@@ -15,17 +15,17 @@ from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
 from ackclock.gallery import cases, page, runner
+from ackclock.gallery.cases import NONE, SWITCHED, Ablation, Interpretation
 from ackclock.gallery.claims import Claim
 from ackclock.gallery.entry import Entry, find
 from ackclock.gallery.inequalities import Outcome
-from ackclock.gallery.interpretations import NONE, SWITCHED, Ablation, Interpretation
 from ackclock.gallery.result import FULL, KEY, QUICK, TABLE, Judged, Result, current_result, made_of
 from ackclock.gallery.rows import Row
 from ackclock.input.fields import shown
 from ackclock.input.units import time_s
 from ackclock.plan import Plan
 from ackclock.scenario import points
-from ackclock.system.temporary import LockedTempDir
+from ackclock.system.files import LockedTempDir
 
 
 def place(out: Path, entry: Entry) -> Path:

@@ -49,6 +49,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.gallery import cases
+from ackclock.gallery.cases import NOISE, NONE, SCALE, SWITCHED
 from ackclock.gallery.entry import REPRODUCTIONS, Entry, find
 from ackclock.gallery.inequalities import (
     INCONSISTENT,
@@ -62,7 +63,6 @@ from ackclock.gallery.inequalities import (
     State,
     state_of,
 )
-from ackclock.gallery.interpretations import NOISE, NONE, SCALE, SWITCHED
 from ackclock.gallery.result import TABLE, Judged, Result
 from ackclock.input.fields import shown
 from ackclock.input.source import source_text

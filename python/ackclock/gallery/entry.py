@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.gallery import interpretations
-from ackclock.gallery.interpretations import Ablation, Interpretation, Interpretations
+from ackclock.gallery import cases
+from ackclock.gallery.cases import Ablation, Interpretation, Interpretations
 from ackclock.gallery.rows import Measure, Measured, Row, Values
 from ackclock.input.fields import SUGGESTIONS, SYNONYMS, nearest, shown
 from ackclock.plan import Plan
@@ -99,7 +99,7 @@ class Entry:
     @cached_property
     def readings(self) -> Interpretations:
         """The ways in which the paper can be read, if `readings.toml` names several. Raises `InputError`."""
-        return interpretations.read(self.folder)
+        return cases.read(self.folder)
 
     @property
     def chosen(self) -> Sequence[Interpretation]:
@@ -117,7 +117,7 @@ class Entry:
     @cached_property
     def mechanisms(self) -> Sequence[Ablation]:
         """Return the ablations of `mechanisms.toml`, if there is one. Raises `InputError`."""
-        return interpretations.read_ablations(self.folder, self.readings)
+        return cases.read_ablations(self.folder, self.readings)
 
     def switched(self, names: Sequence[str]) -> Sequence[Ablation]:
         """These of its mechanisms, or with `all` every one. Raises `InputError` for others."""

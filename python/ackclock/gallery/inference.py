@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from ackclock.errors import InputError
 from ackclock.gallery import ablation_runner, cases
+from ackclock.gallery.cases import NONE, Interpretation
 from ackclock.gallery.claims import Paper
 from ackclock.gallery.entry import Entry, find
-from ackclock.gallery.interpretations import NONE, Interpretation
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
 

@@ -19,7 +19,7 @@ from ackclock import repr_format
 from ackclock.dataset import manifests
 from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
-from ackclock.gallery import interpretations
+from ackclock.gallery import cases
 from ackclock.gallery.entry import REPRODUCTIONS, Entry
 from ackclock.gallery.rows import Row
 from ackclock.metrics.summary import summarise
@@ -33,7 +33,7 @@ TABLE = "reproduced.csv"
 KEY = "made_of"
 
 #: Names of written files in an entry's folder.
-MADE = (TABLE, interpretations.SWITCHED, "__pycache__")
+MADE = (TABLE, cases.SWITCHED, "__pycache__")
 
 #: File that is read when pages are made.
 TEXT = "README.md"
@@ -168,7 +168,7 @@ def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanism
     """
     of = hashlib.sha256(_program())
     names = list(mechanisms)
-    for path in _files(entry.folder, () if names else (interpretations.MECHANISMS,)):
+    for path in _files(entry.folder, () if names else (cases.MECHANISMS,)):
         of.update(path.name.encode() + b"\0" + path.read_bytes())
     there = [engine for engine, lack in lacks.items() if not lack]
     for chosen in ((scale,), there, entry.only, entry.read, names):

@@ -21,13 +21,13 @@ from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.executors import Executor
 from ackclock.figures.plots import style
 from ackclock.gallery import cases, figures, page
+from ackclock.gallery.cases import NONE, Interpretation
 from ackclock.gallery.entry import Entry
-from ackclock.gallery.interpretations import NONE, Interpretation
 from ackclock.gallery.result import FULL, KEY, QUICK, TABLE, Judged, Result, current_result, made_of
 from ackclock.gallery.rows import Measured, Row, Values, of_run
 from ackclock.metrics import runs
 from ackclock.plan import Plan
-from ackclock.system.temporary import LockedTempDir
+from ackclock.system.files import LockedTempDir
 
 #: Folder of captured data in an entry's result.
 CAPTURED = "captured"

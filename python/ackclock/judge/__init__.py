@@ -1,6 +1,6 @@
 """Judge a log of a QUIC implementation by the specification of its congestion controller.
 
-The project's own controller is replayed beside the events of the log (`bounds`): acknowledged bytes, losses, CE marks,
+The project's own controller is replayed beside the events of the log (`replay`): acknowledged bytes, losses, CE marks,
 round-trip times. Where the window in the log leaves what the replay allows, that is a deviation, with the event's time,
 both windows and the section that it deviates from (`walk`, `rules`). What the log does not show is undecided, and no
 deviation.
@@ -18,8 +18,7 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
 from ackclock.judge import rules
-from ackclock.judge.comparison import Deviation
-from ackclock.judge.rules import NAMES
+from ackclock.judge.rules import NAMES, Deviation
 from ackclock.judge.walk import Walk
 from ackclock.qlog import Connection, Metrics
 from ackclock.system.files import readable

@@ -28,11 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ackclock.judge.bounds import Bounds, Usage
-from ackclock.judge.comparison import Comparison, Since
-from ackclock.judge.estimator import Estimator
-from ackclock.judge.recovery import Recovery
-from ackclock.judge.rules import Reference
+from ackclock.judge.replay import Bounds, Estimator, Recovery, Usage
+from ackclock.judge.rules import Comparison, Reference, Since
 from ackclock.qlog import Acked, Connection, Lost, Metrics, Packet, ProbeTimeout, Sent, State
 from ackclock.qlog.connection import Fact
 

@@ -48,22 +48,20 @@ from ackclock.metrics import (
     loss,
     media,
     oscillation,
-    robust,
     sharing,
     slowdown,
     throughput,
 )
+from ackclock.metrics.completion import response_times
 from ackclock.metrics.distributions import cdf, windows_over_time
+from ackclock.metrics.dynamics import responsiveness_at
 from ackclock.metrics.epoch import epochs_by_rule, window_reductions
-from ackclock.metrics.flow_tables import flow_goodput, flow_means
+from ackclock.metrics.flow_tables import cubic_epochs, flow_goodput, flow_means
 from ackclock.metrics.metric import OF_GROUP, PLACES, Metric, Metrics, Value
 from ackclock.metrics.protocols import PHASE, Recorded
-from ackclock.metrics.response import response_times
-from ackclock.metrics.responsiveness import responsiveness_at
 from ackclock.metrics.sharing import shared_bottlenecks, shared_paths
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
-from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import ALL_FLOWS, RunView, runs
 from ackclock.partial_plan import groups_of
 
@@ -123,6 +121,20 @@ METRICS: Mapping[str, Metric] = Metrics({metric.name: metric for family in FAMIL
 
 #: Jain's index of all flows as one group: where no two flows are alike, it is the only one.
 JAIN_OF_ALL = "jain[*]"
+
+#: Columns of `robustness`.
+ROBUSTNESS_SCHEMA = {
+    "metric": pl.String,
+    "challenged": pl.Float64,
+    "baseline": pl.Float64,
+    "robustness": pl.Float64,
+    "ci95_low": pl.Float64,
+    "ci95_high": pl.Float64,
+    "n": pl.Int64,
+}
+
+#: Metrics of robustness: performance for users and networks, and fairness.
+ROBUST = ("goodput_bps", "utilisation", "jain", "fct_mean_s", "queue_delay_mean_s", "loss_rate", "timeouts")
 
 #: Main metrics that are shown only where they are not 0: most queues do not mark.
 ONLY_POSITIVE = ("mark_rate",)
@@ -228,13 +240,20 @@ def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str
 def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """Return the ratio of each metric in a challenging environment to its baseline, a row a metric.
 
+    A challenging environment has corrupted packets, varying rates, reordering or failing links. RFC 5166 section 2.4
+    asks how performance suffers there, so robustness is no quantity but a comparison: the same scenario with and
+    without the challenge, seed by seed. That the comparison is a ratio is our reading.
+
     `challenged` and `baseline`, the means over the runs; `robustness`, the mean over the seeds that both have of the
     ratio of the two, with Student's 95 % interval: 1 if the challenge does not matter; of goodput, fairness and
     utilisation less the more they suffer, of times, delays and losses more. `between` looks at a part of each run
     (seconds), such as that after a link has failed. Raises `InputError` without a common seed. Source: RFC 5166
     section 2.4; Guillier 2008 (table of metrics: robustness).
     """
-    return robust.compared(robust.paired(challenged, baseline, between), value)
+    pairs = _paired(challenged, baseline, between)
+    found = ((name, [(value(hard, name), value(easy, name)) for hard, easy in pairs]) for name in ROBUST)
+    rows = [row for name, values in found if (row := _robustness_row(name, values))]
+    return pl.DataFrame(rows, schema=ROBUSTNESS_SCHEMA, orient="row")
 
 
 def table(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> dict[str, Any]:
@@ -307,3 +326,23 @@ def _finite(value: Value) -> Value:
 
 def _scalar(value: Value) -> float | None:
     return None if isinstance(value, list) else value
+
+
+def _paired(
+    challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None
+) -> list[tuple[RunView, RunView]]:
+    """Return the runs with the same seed. Raises `InputError` if there are none."""
+    easy = {view.seed: view for view in runs(baseline, between)}
+    pairs = [(view, easy[view.seed]) for view in runs(challenged, between) if view.seed in easy]
+    if not pairs:
+        raise InputError("baseline: found no run with a seed of the challenged result; expected the same seeds")
+    return pairs
+
+
+def _robustness_row(name: str, result: Sequence[tuple[Value, Value]]) -> tuple[object, ...] | None:
+    valid = [(h, e) for h, e in result if isinstance(h, float) and isinstance(e, float)]
+    if not valid:
+        return None
+    ratio = summarise([h / e for h, e in valid if e], minimum=0.0)
+    hard, easy = (sum(column) / len(valid) for column in zip(*valid, strict=True))
+    return name, hard, easy, ratio.mean, ratio.ci95_low, ratio.ci95_high, ratio.n

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ackclock.input.arguments import one_of
-from ackclock.metrics import delay, survival, throughput
+from ackclock.metrics import delay, quantiles, throughput
 from ackclock.metrics.completion import transfers, watched
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array, RunView, runs
@@ -72,7 +72,7 @@ def empirical(values: Array, weights: Array | None = None) -> tuple[Array, Array
 
 def completions(view: RunView) -> tuple[Array, Array]:
     """Return the Kaplan–Meier share of transfers begun in the measured part that finished within each time (s)."""
-    times_s, lasting = survival.kaplan_meier(*watched(view.cached(transfers)))
+    times_s, lasting = quantiles.kaplan_meier(*watched(view.cached(transfers)))
     return times_s, 1 - lasting
 
 

@@ -19,8 +19,7 @@ except ImportError as error:
     raise InputError(f"found no gymnasium ({error}); expected ackclock[rl]: pip install gymnasium") from None
 
 from ackclock.rl.environment import CongestionEnv
-from ackclock.rl.measurements import FEATURES, Feature, StepResult
-from ackclock.rl.rewards import aurora
+from ackclock.rl.measurements import FEATURES, Feature, StepResult, aurora
 
 #: Name of the environment for `gymnasium.make`.
 ENV_ID = "ackclock/Congestion-v0"

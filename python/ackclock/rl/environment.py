@@ -19,8 +19,7 @@ from ackclock.input import arguments, units
 from ackclock.input.arguments import checked
 from ackclock.plan import CongestionPlan, GroupPlan, Plan
 from ackclock.rl import measurements
-from ackclock.rl.measurements import FEATURES, Floats, Sender, StepResult
-from ackclock.rl.rewards import aurora
+from ackclock.rl.measurements import FEATURES, Floats, Sender, StepResult, aurora
 from ackclock.scenario.builder import Accepted, scenario, taken
 from ackclock.scenario.planning import Loaded
 

@@ -20,7 +20,7 @@ from ackclock.input.source import Source
 from ackclock.scenario.keys import Duration, Interval, Moment, Name, Pcap, Seed, Tcp
 from ackclock.scenario.options import Fluid, Linux, MeanField, Theory
 from ackclock.scenario.topology import Network
-from ackclock.scenario.topology.endpoints import DRAWN, MAX_FLOWS, not_longer
+from ackclock.scenario.topology.topology import DRAWN, MAX_FLOWS, not_longer
 from ackclock.scenario.traffic import AnyFlows, ListedFlows, Traffic
 
 #: Most runs of a scenario.

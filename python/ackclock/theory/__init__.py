@@ -16,9 +16,14 @@ from ackclock.theory import pendulum, single_flow
 from ackclock.theory.buffers import (
     BUFFER_RULES,
     bdp_buffer,
+    delay_reduction,
     many_flows_buffer,
     sawtooth_rtt,
     sawtooth_utilisation,
+    slots_per_segment,
+    small_packets_overhead,
+    small_packets_rate,
+    tcp_rate_with_small_packets,
 )
 from ackclock.theory.completion_time import (
     ResponseTime,
@@ -35,28 +40,19 @@ from ackclock.theory.cubic_curve import (
     steps_after_plateau,
     time_after_plateau,
 )
-from ackclock.theory.responses import (
-    cubic_window,
-    highspeed_window,
-    loss_at,
-    response_function,
-    response_window,
-)
-from ackclock.theory.small_packets import (
-    delay_reduction,
-    slots_per_segment,
-    small_packets_overhead,
-    small_packets_rate,
-    tcp_rate_with_small_packets,
-)
 from ackclock.theory.throughput import (
     altman,
+    cubic_window,
     emulation_limit,
+    highspeed_window,
+    loss_at,
     loss_free_packets,
     mathis,
     mathis_window,
     pftk,
     pftk_simple,
+    response_function,
+    response_window,
 )
 
 __all__ = [

@@ -9,7 +9,7 @@ from small_networks import dumbbell
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines.linux import network
-from ackclock.engines.linux.changes import changes
+from ackclock.engines.linux.script import changes
 
 TEXT = f"""
 duration = "3s"

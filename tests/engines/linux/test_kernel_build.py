@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from ackclock.cli.program import application
 from ackclock.engines import linux
 from ackclock.engines.linux import guest
-from ackclock.engines.linux.kernel import build, cache, config, source
+from ackclock.engines.linux.kernel import build, cache, config
 from ackclock.errors import AckclockError, InputError
 
 #: A `make` that answers as Linux's does, and "builds" a guest that runs its own trial.
@@ -187,7 +187,7 @@ def test_a_folder_that_is_no_kernel_source_is_rejected(home, tmp_path, what):
 def test_a_tree_with_build_output_is_rejected(tree):
     (tree / ".config").touch()
     with pytest.raises(InputError, match="mrproper"):
-        source.check(tree)
+        build.check_source(tree)
 
 
 APT_CACHE = """#!/bin/sh

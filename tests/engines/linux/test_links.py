@@ -13,8 +13,7 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.engines.linux import network
-from ackclock.engines.linux.changes import changes
-from ackclock.engines.linux.script import script
+from ackclock.engines.linux.script import changes, script
 from ackclock.engines.linux.traces import capacity_bps, stepped
 
 TEXT = f"""

@@ -125,11 +125,7 @@ def test_every_congestion_control_is_accepted_and_carries_a_transfer():
     )
     found = run(f"""
 duration = "{len(names) / 10 + 2:g}s"
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "10ms"
-queue = {{ discipline = "pfifo", limit = "100p" }}
+{dumbbell("20Mbit", "10ms", "100p")}
 {flows}""")
     assert found.flows["congestion"].to_list() == names
     assert found.flows["delivered_bytes"].to_list() == [100_000] * len(names)
@@ -320,9 +316,9 @@ start = {{ jitter = "20ms" }}
 #: A part after every run, so that a kill finds some.
 SWEEPING = """
 import sys
-from ackclock.experiments.sweep import folder as parts, executor
+from ackclock.experiments.sweep import folder as parts, run
 parts.PART_S = parts.PART_SHARE = 0.0
-executor.MAX_IN_TASK = 1
+run.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], "linux", out=sys.argv[2], jobs=2, metrics=["utilisation", "jain"])

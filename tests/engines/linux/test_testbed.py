@@ -12,8 +12,8 @@ import pytest
 from changed import changed
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import facts, layout, measuring, merge_tables, plans, preflight, router, tcp
-from ackclock.engines.linux.testbed.facts import Facts
+from ackclock.engines.linux.testbed import layout, measuring, merge_tables, plans, preflight, settings
+from ackclock.engines.linux.testbed.preflight import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
 
@@ -107,7 +107,7 @@ def test_only_the_router_has_the_queue():
 
 def test_router_settings_are_undone_by_the_root_qdisc():
     plan, testbed = planned()
-    made = router.commands(plan, testbed)
+    made = settings.router_commands(plan, testbed)
     assert [" ".join(step["undo"]) for step in made if step["undo"]] == [
         "tc qdisc del dev eth2 root",
         "tc qdisc del dev eth1 root",
@@ -135,8 +135,8 @@ def test_only_the_router_applies_timed_changes():
 def test_tc_understands_the_delays():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5.25ms"\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change))
-    (later,) = (one["commands"][0].split() for one in router.changes(plan, testbed))
-    for words in (router.commands(plan, testbed)[-1]["run"], ["tc", "qdisc", "add", *later[3:]]):
+    (later,) = (one["commands"][0].split() for one in settings.router_changes(plan, testbed))
+    for words in (settings.router_commands(plan, testbed)[-1]["run"], ["tc", "qdisc", "add", *later[3:]]):
         assert "netem" in words
         command = ["unshare", "-rn", *(word if word != "eth1" else "lo" for word in words)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -147,7 +147,7 @@ def test_tc_understands_the_delays():
 def test_a_later_delay_is_set_up_at_the_beginning():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5ms"\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change), ('rtt = "20ms"', 'rtt = "0ms"'))
-    assert " ".join(router.commands(plan, testbed)[-1]["run"]).endswith("netem limit 1000000 delay 0s")
+    assert " ".join(settings.router_commands(plan, testbed)[-1]["run"]).endswith("netem limit 1000000 delay 0s")
 
 
 #: One packet of data of a hundred is lost.
@@ -157,7 +157,7 @@ LOSS = ('rtt = "20ms"', 'rtt = "20ms"\nloss = { probability = 0.01 }')
 def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
     """Data for a receiver, as it comes in from the senders, loses a hundredth; SYNs and what is short pass."""
     plan, testbed = planned(LOSS)
-    made = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
+    made = [" ".join(step["run"]) for step in settings.router_commands(plan, testbed)]
     first = made.index("ip link add ackclock-loss type ifb")
     assert made[first + 2].startswith("tc qdisc add dev ackclock-loss root handle 1: prio bands 3 ")
     netems = [line.split(" limit 1000000 ")[1] for line in made[first:] if "netem" in line]
@@ -167,7 +167,7 @@ def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
         "dev ackclock-loss"
         for data in ("10.2.0.2", "10.2.0.3")
     ]
-    undone = [" ".join(step["undo"]) for step in router.commands(plan, testbed) if step["undo"]]
+    undone = [" ".join(step["undo"]) for step in settings.router_commands(plan, testbed) if step["undo"]]
     assert undone[2:] == ["ip link del ackclock-loss", "tc qdisc del dev eth1 ingress"]
 
 
@@ -181,11 +181,11 @@ def test_only_the_router_counts_losses():
 def test_a_later_loss_is_set_up_at_the_beginning():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nloss = { probability = 0.02 }\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change))
-    made = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
+    made = [" ".join(step["run"]) for step in settings.router_commands(plan, testbed)]
     assert [line for line in made if line.endswith("loss 0%")][2:] == [
         "tc qdisc add dev ackclock-loss parent 1:3 handle 13: netem limit 1000000 loss 0%"
     ]
-    (later,) = router.changes(plan, testbed)
+    (later,) = settings.router_changes(plan, testbed)
     assert later["commands"][-1] == (
         "tc qdisc change dev ackclock-loss parent 1:3 handle 13: netem limit 1000000 loss 2%"
     )
@@ -248,17 +248,17 @@ def test_hosts_of_their_own_hold_settings_of_their_own():
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
     plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
     assert [*plans.unsupported(plan)] == []
-    sacks = {host.name: tcp.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
+    sacks = {host.name: settings.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
     assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
 
 
 def test_packets_of_several_sizes_are_the_sockets_own():
     plan, testbed = planned(("[[flows]]", '[[flows]]\ncongestion = "reno"\ntcp = { mss = "500B" }\n[[flows]]'))
-    assert [options["mss_bytes"] for options in tcp.sockets(plan) if options] == [512, 1460]
-    assert tcp.metrics(plan, testbed, testbed.hosts[0], 1500) == {}
+    assert [options["mss_bytes"] for options in settings.sockets(plan) if options] == [512, 1460]
+    assert settings.metrics(plan, testbed, testbed.hosts[0], 1500) == {}
     plan, testbed = planned(("[[flows]]", '[tcp]\nmss = "500B"\n[[flows]]'))
-    assert [options["mss_bytes"] for options in tcp.sockets(plan) if options] == [None]
-    assert tcp.metrics(plan, testbed, testbed.hosts[0], 1500) == {"advmss": "512"}
+    assert [options["mss_bytes"] for options in settings.sockets(plan) if options] == [None]
+    assert settings.metrics(plan, testbed, testbed.hosts[0], 1500) == {"advmss": "512"}
 
 
 def test_what_is_measured_is_in_the_plan():
@@ -352,7 +352,7 @@ def test_only_offloads_that_are_on_and_can_be_switched_are_switched():
         "Features for eth0:\nrx-checksumming: on\ntcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n"
         "\ttx-tcp6-segmentation: on [fixed]\ngeneric-segmentation-offload: off\ngeneric-receive-offload: on\n"
     )
-    assert [*facts.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
+    assert [*preflight.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
 
 
 def tables(flow: int, *, sender: bool, **values: float) -> merge_tables.Tables:

@@ -9,6 +9,7 @@ from string import Template
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import algorithms
@@ -20,13 +21,11 @@ from ackclock.errors import InputError
 from ackclock.experiments.sweep import result as sweeps
 from ackclock.scaffold.new import TEMPLATES
 
-SCENARIO = """
+
+def scenario(congestion):
+    return f"""
 duration = "3s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = {{ discipline = "pfifo", limit = "1bdp" }}
+{dumbbell("10Mbit", "20ms")}
 [[flows]]
 congestion = {congestion}
 """
@@ -46,7 +45,7 @@ def folder(tmp_path, monkeypatch):
     for name in ("control.c", "control.bpf.c"):
         text = Template((TEMPLATES / name).read_text()).substitute(name="mine", title="Mine")
         (tmp_path / name.replace("control", "mine")).write_text(text)
-    (tmp_path / "mine.toml").write_text(SCENARIO.format(congestion='"mine"'))
+    (tmp_path / "mine.toml").write_text(scenario(congestion='"mine"'))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -116,7 +115,7 @@ class TestItsCard:
         return algorithms.spec("congestion", "mine")
 
     def plan(self, congestion, **module):
-        loaded = ac.loads(SCENARIO.format(congestion=congestion))
+        loaded = ac.loads(scenario(congestion=congestion))
         plan = loaded.plan()
         options = {**plan.options, "linux": {**plan.options["linux"], **({"module": module} if module else {})}}
         import dataclasses
@@ -191,7 +190,7 @@ class TestWhatIsMissing:
 
     def test_flows_that_have_it(self, guest, monkeypatch):
         monkeypatch.setattr(user_module, "compiled", lambda *_: None)
-        Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
+        Path("mine.toml").write_text(scenario(congestion='"reno"'))
         said = rejection("--kernel", str(guest), "--module", "mine.c")
         assert 'found no flows with congestion = "mine"' in said
 
@@ -204,16 +203,16 @@ class TestWhatIsMissing:
             2, '--module: found "mine.c" with --engine packet,fluid; expected --engine linux\n',
         )  # fmt: skip
         monkeypatch.setattr(user_module, "compiled", lambda *_: None)
-        Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
+        Path("mine.toml").write_text(scenario(congestion='"reno"'))
         done = CliRunner().invoke(application, [*compare, "--engine", "packet,linux"])
         assert (done.exit_code, Path("out").exists()) == (2, False)
         assert 'found no flows with congestion = "mine"' in done.stderr
 
     def test_a_scenario_names_no_module(self, folder):
-        text = '[linux]\nmodule = "mine.c"\n' + SCENARIO.format(congestion='"reno"')
+        text = '[linux]\nmodule = "mine.c"\n' + scenario(congestion='"reno"')
         Path("mine.toml").write_text("".join(sorted(text.splitlines(True), key=lambda line: line == "")))
         with pytest.raises(InputError, match=r"linux\.module: found an unknown key"):
-            ac.loads(SCENARIO.format(congestion='"reno"') + '[linux]\nmodule = "mine.c"\n').plan()
+            ac.loads(scenario(congestion='"reno"') + '[linux]\nmodule = "mine.c"\n').plan()
 
 
 def test_mistakes_are_the_compilers_first_lines():
@@ -320,7 +319,7 @@ def test_a_question_has_it_too(folder, kernel_with_headers):
 
 
 def test_a_sweep_is_rejected_like_a_run(folder):
-    Path("swept.toml").write_text(SCENARIO.format(congestion='"reno"') + SWEPT.replace('"mine", ', '"cubic", '))
+    Path("swept.toml").write_text(scenario(congestion='"reno"') + SWEPT.replace('"mine", ', '"cubic", '))
     done = sweep("--module", "mine.c", "--engine", "packet")
     assert done.exit_code == 2
     assert done.stderr.startswith('--module: found "mine.c" with --engine packet; expected --engine linux')

@@ -1,6 +1,7 @@
 """Constraints as the user writes them."""
 
 import pytest
+from small_networks import dumbbell
 
 from ackclock.errors import InputError
 from ackclock.experiments.search import criteria
@@ -71,14 +72,10 @@ def test_a_metric_that_must_be_recorded_names_the_key():
     assert "expected delays = true in the table [record]" in str(missing_metric("one_way_delay_p95_s[call]"))
 
 
-GROUPS = """\
+GROUPS = f"""\
 name = "groups"
 duration = "4s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "20ms"
-queue = { discipline = "pfifo", limit = "50p" }
+{dumbbell("10Mbit", "20ms", "50p")}
 [[flows]]
 name = "bulk"
 [[flows]]

@@ -10,11 +10,10 @@ from small_networks import dumbbell
 from ackclock import engines, metrics
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.experiments import phase_effects, runner
-from ackclock.experiments.search import folder
+from ackclock.experiments.search import result
 from ackclock.experiments.search.candidates import tried, vary
-from ackclock.experiments.search.criteria import parse_constraint, parse_objective
+from ackclock.experiments.search.criteria import FAILS, Judgement, parse_constraint, parse_objective
 from ackclock.experiments.search.evaluator import Evaluator
-from ackclock.experiments.search.hypothesis_test import FAILS, Judgement
 from ackclock.experiments.search.pareto import judge
 from ackclock.experiments.search.search import Surrogate, compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
@@ -241,7 +240,7 @@ def test_unsupported_scenarios_are_rejected_before_any_run():
 
 def test_a_result_is_stored_and_reused(tmp_path):
     found = find(search_question(LIMITS))
-    folder.write(found, tmp_path / "answer")
+    result.write(found, tmp_path / "answer")
     assert sorted(path.name for path in (tmp_path / "answer").iterdir()) == [
         "answer.json",
         "find.png",
@@ -249,9 +248,9 @@ def test_a_result_is_stored_and_reused(tmp_path):
         "runs.parquet",
         "scenario.toml",
     ]
-    kept = folder.runs(tmp_path / "answer", found.question)
+    kept = result.runs(tmp_path / "answer", found.question)
     assert find(found.question, runs=kept).made == 0
-    assert folder.runs(tmp_path / "answer", search_question(vary("limit=2p..50p"))) == {}
+    assert result.runs(tmp_path / "answer", search_question(vary("limit=2p..50p"))) == {}
     plan = planning.load(tmp_path / "answer" / "scenario.toml").plan()
     assert plan.bottleneck_link == found.question.point(found.best).plan.bottleneck_link
 

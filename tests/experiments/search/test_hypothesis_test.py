@@ -8,8 +8,7 @@ from scipy import stats
 
 from ackclock.errors import InputError
 from ackclock.experiments.search.bisection import first_feasible, max_evaluations
-from ackclock.experiments.search.criteria import parse_constraint
-from ackclock.experiments.search.hypothesis_test import (
+from ackclock.experiments.search.criteria import (
     FAILS,
     HOLDS,
     RISK,
@@ -17,6 +16,7 @@ from ackclock.experiments.search.hypothesis_test import (
     UNDECIDED,
     Judgement,
     chance,
+    parse_constraint,
     verdicts,
 )
 

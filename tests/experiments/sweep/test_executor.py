@@ -10,7 +10,7 @@ from multiprocessing import get_context
 import pytest
 
 from ackclock.experiments import executors
-from ackclock.experiments.sweep import executor
+from ackclock.experiments.sweep.run import Tasks, _drain
 from ackclock.experiments.sweep.worker import Done
 
 
@@ -41,7 +41,7 @@ class Kept:
 def test_runs_that_end_with_a_failed_one_are_kept():
     kept, shares, ended = Kept(), [], Ended(slots=3, run_s=1.0, fails=2)
     with pytest.raises(ZeroDivisionError, match="oh"):
-        executor._drain(ended, b"", executor.Tasks(range(12)), kept, shares.append, lambda: False)
+        _drain(ended, b"", Tasks(range(12)), kept, shares.append, lambda: False)
     assert sorted(kept.rows) == [0, 2, 3, 4, 5]
     assert shares == [5 / 12]
 
@@ -49,14 +49,14 @@ def test_runs_that_end_with_a_failed_one_are_kept():
 def test_many_short_runs_take_few_messages():
     """A task takes half a second, 100 runs of 5 ms, but for the first ones and those at the end."""
     kept, shares, ended = Kept(), [], Ended(slots=2, run_s=0.005)
-    executor._drain(ended, b"", executor.Tasks(range(10_000)), kept, shares.append, lambda: False)
+    _drain(ended, b"", Tasks(range(10_000)), kept, shares.append, lambda: False)
     assert sorted(kept.rows) == [*range(10_000)]
     assert 10_000 / 100 < ended.submitted < 150
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
 
-def taken(tasks: executor.Tasks, run_s: dict[int, float]) -> list[list[int]]:
+def taken(tasks: Tasks, run_s: dict[int, float]) -> list[list[int]]:
     """The tasks, one after another, in a process whose runs take so long."""
     found = []
     while tasks.left:
@@ -68,7 +68,7 @@ def taken(tasks: executor.Tasks, run_s: dict[int, float]) -> list[list[int]]:
 
 def test_tasks_take_about_as_long_however_long_their_runs_take():
     run_s = {run: 0.01 if run < 200 else 0.2 for run in range(400)}
-    found = taken(executor.Tasks([*run_s]), run_s)
+    found = taken(Tasks([*run_s]), run_s)
     assert found[0] == [0]
     assert [run for task in found for run in task] == [*run_s]
     assert {len(task) for task in found if task[0] >= 1 and task[-1] < 200} <= {49, 50}
@@ -76,7 +76,7 @@ def test_tasks_take_about_as_long_however_long_their_runs_take():
 
 
 def test_the_share_that_is_done_is_of_the_runs():
-    tasks = executor.Tasks(range(4))
+    tasks = Tasks(range(4))
     shares = []
     while tasks.left:
         tasks.took(len(tasks.next(1)), 1.0)

@@ -13,7 +13,7 @@ from ackclock.dataset import folders, manifests
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.folder import Parts, read_manifest, scan
 from ackclock.experiments.sweep.spec import SweepSpec
-from ackclock.system.temporary import is_temporary
+from ackclock.system.files import is_temporary
 
 ORDER = SweepSpec("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
 

@@ -10,9 +10,9 @@ import pytest
 from small_networks import dumbbell
 
 from ackclock.errors import ScenarioError
-from ackclock.experiments.sweep import executor, folder
+from ackclock.experiments.sweep import folder, run
 from ackclock.experiments.sweep.run import prepare
-from ackclock.experiments.sweep.runs import Run, Runs
+from ackclock.experiments.sweep.spec import Run, Runs
 from ackclock.scenario import planning
 
 #: 200 packets at 100/s take 2 s: only together with 1 s between bursts it does not fit.
@@ -110,7 +110,7 @@ def test_a_mistake_in_an_unchecked_point_ends_the_sweep_with_its_place(monkeypat
     job = prepare(planning.loads(text, "x.toml"))
     with folder.Parts(tmp_path / "out", job.spec) as parts:
         with pytest.raises(ScenarioError, match=r"^x.toml:15: .*burst.every\[1\]: .* 200 datagrams take$") as caught:
-            executor._drain(Here(), pickle.dumps(job.spec), executor.Tasks(job.runs), parts, [].append, bool)
+            run._drain(Here(), pickle.dumps(job.spec), run.Tasks(job.runs), parts, [].append, bool)
         parts.write()
         assert {0, 1, 2, 3, 4, 5, 6} <= parts.done <= {0, 1, 2, 3, 4, 5, 6, 8}
     assert "\n" not in str(caught.value)

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from ackclock.cli.terminal.output import bar
-from ackclock.experiments.sweep import executor
-from ackclock.experiments.sweep.runs import Runs
+from ackclock.experiments.sweep.run import Tasks
+from ackclock.experiments.sweep.spec import Runs
 
 #: CPU time of a run at each of twelve points with its metrics, in ms, as it was measured.
 MEASURED_MS = [23.7, 30.5, 43.3, 34.6, 34.0, 57.7, 34.2, 38.2, 56.6, 59.2, 55.3, 75.0]
@@ -20,7 +20,7 @@ MEASURED_MS = [23.7, 30.5, 43.3, 34.6, 34.0, 57.7, 34.2, 38.2, 56.6, 59.2, 55.3,
 
 def completions(run_s: np.ndarray, jobs: int) -> Iterator[tuple[float, float]]:
     """When which share of the runs is done, by processes that take so long for each run."""
-    tasks = executor.Tasks([run.number for run in Runs([(0,)] * run_s.size).mixed()])
+    tasks = Tasks([run.number for run in Runs([(0,)] * run_s.size).mixed()])
     busy: list[tuple[float, int, list[int]]] = []
     now_s = 0.0
     while busy or tasks.left:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import ackclock as ac
 from ackclock.dataset import manifests
 from ackclock.experiments.sweep import designs, folder
-from ackclock.experiments.sweep.merge_shards import merge
-from ackclock.experiments.sweep.runs import Runs
+from ackclock.experiments.sweep.result import merge
+from ackclock.experiments.sweep.spec import Runs
 
 SWEPT = """
 duration = "1s"

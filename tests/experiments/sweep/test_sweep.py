@@ -47,9 +47,9 @@ start = {{ jitter = "100ms" }}
 #: A part after every task, so that a kill finds some.
 KILLED = """
 import sys
-from ackclock.experiments.sweep import folder as parts, executor
+from ackclock.experiments.sweep import folder as parts, run
 parts.PART_S = parts.PART_SHARE = 0.0
-executor.MAX_IN_TASK = 1
+run.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], out=sys.argv[2], jobs=2)
@@ -307,8 +307,8 @@ def test_mistakes_are_rejected_before_anything_runs(tmp_path):
 FAILING = """
 import sys
 from ackclock.engines import packet
-from ackclock.experiments.sweep import executor
-executor.MAX_IN_TASK = 1
+from ackclock.experiments.sweep import run as sweeps
+sweeps.MAX_IN_TASK = 1
 run = packet.PacketEngine.run
 def fails(self, plan, seed, options=None):
     if seed == 3 and plan.links[0].queue.parameters["limit_packets"] == 8:

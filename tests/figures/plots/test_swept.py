@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 import ackclock as ac
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import result
-from ackclock.figures import plots, sweep_axes, sweep_figures
+from ackclock.figures import experiment_figures, plots, sweep_axes
 from ackclock.figures.figure_spec import MARKS
 from ackclock.figures.plots import pgf
 
@@ -105,8 +105,8 @@ def test_a_key_has_a_title_for_readers(key, title):
 
 
 def test_two_keys_of_numbers_make_a_map_with_each_point_in_its_place(grid):
-    assert sweep_figures.is_map([grid])
-    chart = sweep_figures.maps(grid, sweep_axes.Choice(metrics=("utilisation",)))["utilisation"]
+    assert experiment_figures.is_map([grid])
+    chart = experiment_figures.maps(grid, sweep_axes.Choice(metrics=("utilisation",)))["utilisation"]
     assert (chart.x.title, chart.y.title) == ("Link rate (Mb/s)", "Queue limit (BDP)")
     assert [text for _, text in (*chart.x.ticks, *chart.y.ticks)] == ["2", "5", "10", "0.3", "1", "3"]
     (heat,) = chart.layers
@@ -117,20 +117,20 @@ def test_two_keys_of_numbers_make_a_map_with_each_point_in_its_place(grid):
         assert heat.values[column][row] == pytest.approx(100 * point["summary"]["utilisation"]["mean"])
     figure = plots.swept(grid, y="utilisation")
     assert len(figure.axes) == 2  # the map and its colours
-    turned = sweep_figures.maps(grid, sweep_axes.Choice(x="limit", metrics=("utilisation",)))["utilisation"]
+    turned = experiment_figures.maps(grid, sweep_axes.Choice(x="limit", metrics=("utilisation",)))["utilisation"]
     assert turned.layers[0].values.tolist() == heat.values.T.tolist()
 
 
 def test_a_sweep_of_names_is_no_map(kinds, grid):
-    assert not sweep_figures.is_map([kinds])
-    assert not sweep_figures.is_map([grid, grid])
+    assert not experiment_figures.is_map([kinds])
+    assert not experiment_figures.is_map([grid, grid])
 
 
 def test_boxes_and_distribution_functions_take_every_run_and_every_flow(kinds):
-    boxes = sweep_figures.boxes(kinds, sweep_axes.Choice("network.queue", ("goodput_flow",))).layers
+    boxes = experiment_figures.boxes(kinds, sweep_axes.Choice("network.queue", ("goodput_flow",))).layers
     assert [(layer.name, len(layer.values)) for layer in boxes] == [("reno", 3), ("cubic", 3)]
     assert {len(values) for layer in boxes for values in layer.values} == {4}  # two seeds, two flows
-    pooled = sweep_figures.steps(kinds, sweep_axes.Choice(None, ("utilisation",), ("flows[0].congestion",))).layers
+    pooled = experiment_figures.steps(kinds, sweep_axes.Choice(None, ("utilisation",), ("flows[0].congestion",))).layers
     assert [(layer.name, layer.x.size) for layer in pooled] == [("reno", 7), ("cubic", 7)]  # each begins at its least
     assert all((np.diff(layer.x) >= 0).all() for layer in pooled)
     assert plots.swept(kinds, y="goodput_flow_bps", kind="ecdf").axes[0].get_ylabel() == "Share at or below"

@@ -19,10 +19,10 @@ from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
 from ackclock.figures import numbers
 from ackclock.gallery import ablation_runner, claims, page, runner
+from ackclock.gallery.cases import Ablation
 from ackclock.gallery.claims import Claim, Paper
 from ackclock.gallery.entry import Entry
 from ackclock.gallery.inequalities import CONFIRMED, CONFIRMED_IF, FAILS, STATES, Outcome
-from ackclock.gallery.interpretations import Ablation
 from ackclock.gallery.result import QUICK, TABLE, Judged, Result
 from ackclock.gallery.rows import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 

@@ -13,14 +13,13 @@ import numpy as np
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import TABLES
-from ackclock.doctor.network import Network, endpoints, files
-from ackclock.doctor.network.endpoints import THIS, Endpoint
-from ackclock.doctor.network.files import Store
+from ackclock.doctor.network import Network, endpoints
+from ackclock.doctor.network.endpoints import THIS, Endpoint, Store
 from ackclock.doctor.network.test_matrix import LIMITS, LOCAL, REMOTE, TO, Cell, TestPlan
 from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
-from ackclock.engines.linux.run_spec import REAL
+from ackclock.engines.linux.process import REAL
 from ackclock.engines.linux.testbed import merge_tables
 from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host
 from ackclock.engines.linux.testbed.merge_tables import Tables
@@ -73,7 +72,7 @@ def measure(test: TestPlan, report_progress: ReportProgress = lambda _: None) ->
     _frame()  # what takes long is done before agents wait for us
     with agents({test.host: test.host, THIS: None}, test.ssh_config) as remote_agents:
         pair = _inspect_hosts(test, remote_agents)
-        stores = files.stores(test, remote_agents)
+        stores = endpoints.stores(test, remote_agents)
         for endpoint in pair.endpoints:
             endpoints.make_cold(remote_agents[endpoint.name], endpoint)
         order = _schedule(test)
@@ -115,7 +114,7 @@ def _transfer(
     port = test.port or random.choice(testbed.PORTS)
     orders = {
         endpoint.name: _order(test, pair, cell, number, port, endpoint)
-        | {"here": files.here(endpoint.name, port, cell, stores, sends=endpoint is sender)}
+        | {"here": endpoints.here(endpoint.name, port, cell, stores, sends=endpoint is sender)}
         for endpoint in pair.endpoints
     }
     before = {name: endpoints.read_cpu_time(agent) for name, agent in pair.agents.items()}
@@ -130,7 +129,7 @@ def _transfer(
         for endpoint in pair.endpoints
     }
     tables = merge_tables.merge(hosts, results, {name: clock.stretch for name, clock in clocks.items()})
-    row = _figures(test, tables) | {"busy": busy, **files.waits(test, cell, results)}
+    row = _figures(test, tables) | {"busy": busy, **endpoints.waits(test, cell, results)}
     if not row["connected"]:
         raise InputError(_unreachable(test, pair, port))
     return row, _dataset(tables, sender, receiver, number)

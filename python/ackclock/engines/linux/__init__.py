@@ -1,6 +1,6 @@
 """The engine of the real Linux: its TCP and its queue disciplines, in a guest in virtual time or on this machine.
 
-The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and a run spec (`run_spec`)
+The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and a run spec (`process`)
 that the process inside carries out: `crates/ackclock-linux`.
 """
 
@@ -17,10 +17,10 @@ from ackclock import _core, algorithms
 from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
 from ackclock.engines.engine import Engine, PreflightReport, RunOptions, unsupported_features
-from ackclock.engines.linux import disciplines, guest, live, network, result, routed, stack, traces
+from ackclock.engines.linux import disciplines, guest, live, network, process, routed, stack, traces
 from ackclock.engines.linux.kernel import cache, user_module
 from ackclock.engines.linux.network import Network
-from ackclock.engines.linux.run_spec import Order, order
+from ackclock.engines.linux.process import Order, order
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
 from ackclock.engines.linux.testbed.plans import unsupported as unsupported_on_testbed
 from ackclock.engines.linux.traces import stepped
@@ -224,12 +224,12 @@ def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     about = _about(given, str(found["kernel"]["release"][0]))
     of_run: dict[str, Any] = {"memory_pressures": int(found["kernel"]["memory_pressures"][0])}
     doubts = [
-        *result.squeezed(of_run["memory_pressures"]),
-        *result.uncaptured(int(found["kernel"]["capture_lost_p"][0])),
+        *process.squeezed(of_run["memory_pressures"]),
+        *process.uncaptured(int(found["kernel"]["capture_lost_p"][0])),
     ]
     if about["mode"] == "live":
-        of_run["held"] = result.timing_quality(given.plan, found)
-        doubts += result.doubts(given.plan, of_run["held"])
+        of_run["held"] = process.timing_quality(given.plan, found)
+        doubts += process.doubts(given.plan, of_run["held"])
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
-    return result.dataset(given.plan, given.seed, found, around, about, of_run)
+    return process.dataset(given.plan, given.seed, found, around, about, of_run)

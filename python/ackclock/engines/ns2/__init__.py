@@ -27,7 +27,7 @@ from ackclock.dataset import Dataset
 from ackclock.engines import external, features
 from ackclock.engines.engine import Engine, RunOptions, unsupported_features
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.ns2 import agents, links, script
+from ackclock.engines.ns2 import script, settings
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
@@ -48,8 +48,8 @@ class Ns2Engine(Engine):
     name = "ns2"
     supported_features = (
         HAS
-        | {features.congestion(name) for name in agents.CONTROLS}
-        | {features.queue(name) for name in links.DISCIPLINES}
+        | {features.congestion(name) for name in settings.CONTROLS}
+        | {features.queue(name) for name in settings.DISCIPLINES}
     )
 
     def unavailable(self) -> str | None:
@@ -63,7 +63,9 @@ class Ns2Engine(Engine):
 
     def is_stochastic(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; RED draws."""
-        return planned_traffic.is_stochastic(plan) or any(link.loss or links.is_stochastic(link) for link in plan.links)
+        return planned_traffic.is_stochastic(plan) or any(
+            link.loss or settings.is_stochastic(link) for link in plan.links
+        )
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the script."""
@@ -77,5 +79,5 @@ class Ns2Engine(Engine):
 
 def unsupported(plan: Plan) -> Iterator[str]:
     """Yield the details of a plan that ns-2 lacks or does otherwise, apart from whole features."""
-    for room in (script, agents, links):
+    for room in (script, settings):
         yield from room.unsupported(plan)

@@ -3,7 +3,8 @@
 The script writes into the folder it runs in: `samples` (a line for each flow and each link at each instant), `drops`
 (ns-2's own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
 Each pair of ways has nodes of its own at both ends, and each link that queues two; packets follow routes that are
-written down, since ns-2's own would take the way of fewest links.
+written down, since ns-2's own would take the way of fewest links. Connections, generated transfers and UDP sources are
+a line each.
 
 In a network of hosts and switches the ways are those that the packet engine's switches choose, and a host has a node
 for each way that leads to it: a route of ns-2 asks for the destination alone, so flows of one pair that are hashed to
@@ -14,13 +15,164 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream
-from ackclock.engines.ns2 import agents, links, traffic
-from ackclock.engines.ns2.agents import Agents
+from ackclock.engines.external.planned_traffic import Connection, Gate, PlannedTraffic, Stream
+from ackclock.engines.ns2 import settings
+from ackclock.engines.ns2.settings import Agents
 from ackclock.input.fields import one_line
 from ackclock.plan import PathPlan, Plan
+
+#: The two nodes of each pair of ways.
+Ends: TypeAlias = Mapping[tuple[PathPlan, PathPlan], tuple[str, str]]
+
+FLOW = """
+# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end. Where it cuts its window
+# is traced.
+set cuts [open cuts w]
+proc flow {number group from to start_s stop_s packets} {
+    global ns senders cuts
+    set senders($number) [sender$group $number]
+    set sink [sink$group]
+    $ns attach-agent $from $senders($number)
+    $ns attach-agent $to $sink
+    $ns connect $senders($number) $sink
+    puts $cuts "agent $number [$from id] [$senders($number) set agent_port_]"
+    $senders($number) attach $cuts
+    foreach name {ncwndcuts_ nrexmit_} { $senders($number) trace $name }
+    set data [new Application/FTP]
+    $data attach-agent $senders($number)
+    if {$packets < 0} { set send "$data start" } else { set send "$senders($number) advance $packets" }
+    $ns at $start_s "begin $number; $send"
+    if {$stop_s >= 0} { $ns at $stop_s "$data stop" }
+}
+
+set flows [open flows w]
+set begun {}
+
+proc begin {number} {
+    global begun sampled flows ns
+    if {$number < $sampled} { lappend begun $number }
+    puts $flows "begin $number [$ns now]"
+}
+
+Agent/TCP instproc done {} {
+    global flows ns
+    set number [$self set fid_]
+    puts $flows "done $number [$ns now]"
+    completed $number
+}"""
+
+NO_GATES = """
+proc completed {number} {}"""
+
+TRANSFER = """
+# A transfer: agents of its own, made when it begins.
+proc transfer {number group from to start_s packets} {
+    global ns
+    $ns at $start_s "flow $number $group $from $to $start_s -1 $packets"
+}"""
+
+GATES = """
+# A gate opens so long after the last of so many transfers is over, unless that is too late. It begins others.
+proc gate {gate awaits delay_s stop_s} {
+    global awaited delays stops waiting
+    set awaited($gate) $awaits
+    set delays($gate) $delay_s
+    set stops($gate) $stop_s
+    set waiting($gate) {}
+}
+
+proc completed {number} {
+    global ns gates awaited delays stops waiting
+    if {![info exists gates($number)]} return
+    set gate $gates($number)
+    set opens_s [expr [$ns now] + $delays($gate)]
+    if {[incr awaited($gate) -1] == 0 && $opens_s < $stops($gate)} {
+        foreach {number group from to packets} $waiting($gate) {
+            transfer $number $group $from $to $opens_s $packets
+        }
+    }
+}
+"""
+
+STREAM = """
+# A UDP source: datagrams of so many bytes at a rate, from each first instant to the second one behind it.
+proc stream {number from to bytes per_s periods} {
+    global ns receivers
+    set udp [new Agent/UDP]
+    $udp set fid_ $number
+    $udp set packetSize_ $bytes
+    set receivers($number) [new Agent/LossMonitor]
+    $ns attach-agent $from $udp
+    $ns attach-agent $to $receivers($number)
+    $ns connect $udp $receivers($number)
+    set data [new Application/Traffic/CBR]
+    $data set packetSize_ $bytes
+    $data set rate_ [expr 8.0 * $bytes * $per_s]
+    $data attach-agent $udp
+    foreach {start_s stop_s} $periods {
+        $ns at $start_s "$data start"
+        $ns at $stop_s "$data stop"
+    }
+}"""
+
+
+def traffic_lines(plan: Plan, sent: PlannedTraffic, ends: Ends) -> Iterator[str]:
+    """All of it."""
+    flows = [each for each in sent.connections if not each.generated]
+    transfers = [each for each in sent.connections if each.generated]
+    yield f"\nset sampled {len(plan.flows) if not plan.record.traffic else 1 << 31}"
+    yield FLOW
+    yield from _gates(sent.gates) if sent.gates else [NO_GATES]
+    yield from _all("The flows.", [_flow(plan, flow, ends) for flow in flows])
+    yield from _all(TRANSFER, [_transfer(plan, transfer, ends) for transfer in transfers])
+    yield from _all(STREAM, [_stream(plan, stream, ends) for stream in sent.streams])
+
+
+def _all(about: str, each: Iterable[str]) -> Iterator[str]:
+    if rows := [*each]:
+        yield about if about.startswith("\n") else f"\n# {about}"
+        yield from rows
+
+
+def _gates(gates: Iterable[Gate]) -> Iterator[str]:
+    yield GATES
+    for number, gate in enumerate(gates):
+        yield f"gate {number} {gate.awaits} {gate.delay_s:.12g} {gate.stop_s:.12g}"
+
+
+def _flow(plan: Plan, flow: Connection, ends: Ends) -> str:
+    stop_s = -1 if flow.stop_s is None else flow.stop_s
+    return f"flow {flow.number} {flow.group} {_ends(flow, ends)} {flow.start_s:.12g} {stop_s:g} {_packets(plan, flow)}"
+
+
+def _transfer(plan: Plan, transfer: Connection, ends: Ends) -> str:
+    """Its row; of one that waits, a row of its gate. A gate's name follows that of the transfer that it counts."""
+    begin = f"{transfer.number} {transfer.group} {_ends(transfer, ends)}"
+    packets = _packets(plan, transfer)
+    counted = "" if transfer.completes is None else f"set gates({transfer.number}) {transfer.completes}; "
+    if transfer.waits is not None:
+        return f"{counted}lappend waiting({transfer.waits}) {begin} {packets}"
+    return f"{counted}transfer {begin} {transfer.start_s:.12g} {packets}"
+
+
+def _stream(plan: Plan, stream: Stream, ends: Ends) -> str:
+    size = stream.packet_bytes + plan.links[0].frame_overhead_bytes
+    periods = " ".join(f"{first:.12g} {last:.12g}" for first, last in stream.periods)
+    return f"stream {stream.number} {_ends(stream, ends)} {size} {stream.per_s:.12g} {{{periods}}}"
+
+
+def _ends(each: Connection | Stream, ends: Ends) -> str:
+    source, sink = ends[each.forward, each.reverse]
+    return f"${source} ${sink}"
+
+
+def _packets(plan: Plan, flow: Connection) -> int:
+    """Return the number of packets of a flow; the last one is as long as all others."""
+    return -1 if flow.size_bytes is None else -(-flow.size_bytes // settings.mss_bytes(plan, flow.group))
+
 
 #: The rate of links that only delay, in bit/s: a packet of 1500 B takes 1.2 ns.
 FAST_BPS = 10_000_000_000_000
@@ -101,7 +253,9 @@ def unsupported_routes(plan: Plan) -> Iterator[str]:
 
 def unsupported_sizes(plan: Plan) -> Iterator[str]:
     """Yield unsupported flow sizes: in ns-2 last segments are as long as all others."""
-    if any(flow.size_bytes is not None and flow.size_bytes % agents.mss_bytes(plan, flow.group) for flow in plan.flows):
+    if any(
+        flow.size_bytes is not None and flow.size_bytes % settings.mss_bytes(plan, flow.group) for flow in plan.flows
+    ):
         yield "transfers that are no whole number of segments"
 
 
@@ -109,7 +263,12 @@ def tcl(plan: Plan, seed: int) -> str:
     """The script of one run. The plan must be one that `unsupported` finds nothing in."""
     sent = planned_traffic.draw_traffic(plan, seed)
     net = _net(plan, sent)
-    lines = [*_head(plan, seed, sent), *_links(plan, net), *_senders(plan), *traffic.lines(plan, sent, net.ends)]
+    lines = [
+        *_head(plan, seed, sent),
+        *_links(plan, net),
+        *_senders(plan),
+        *traffic_lines(plan, sent, net.ends),
+    ]
     return "\n".join([*lines, TAIL]) + "\n"
 
 
@@ -141,7 +300,7 @@ def _all_queueing(plan: Plan, net: _Net) -> Iterator[str]:
     for number in used:
         yield from _queueing(plan, number)
     yield WATCHED
-    yield from links.impairments(plan, used)
+    yield from settings.impairments(plan, used)
 
 
 def _ways(net: _Net) -> Iterator[str]:
@@ -154,15 +313,15 @@ def _ways(net: _Net) -> Iterator[str]:
 def _queueing(plan: Plan, number: int) -> Iterator[str]:
     link, ends = plan.links[number], f"$in{number} $out{number}"
     yield f"# {one_line(link.name)}"
-    yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {links.kind(link)}"
-    for name, value in links.settings(link, plan.packet_bytes).items():
+    yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {settings.kind(link)}"
+    for name, value in settings.settings(link, plan.packet_bytes).items():
         yield f"[[$ns link {ends}] queue] set {name} {value}"
 
 
 def _senders(plan: Plan) -> Iterator[str]:
     for number, group in enumerate(plan.groups):
         if group.tcp is not None:
-            yield from _of_group(number, group.name, agents.agents(group, plan.links[0].frame_overhead_bytes))
+            yield from _of_group(number, group.name, settings.agents(group, plan.links[0].frame_overhead_bytes))
 
 
 def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.engines.engine import Engine, RunOptions, manifest
+from ackclock.engines.theory.drop_tail import SmallPackets, Streams
 from ackclock.engines.theory.model import Model
 from ackclock.engines.theory.pendulum import Pendulum
-from ackclock.engines.theory.random_loss import RandomLoss
+from ackclock.engines.theory.random_loss import RandomLoss, SynLoss
 from ackclock.engines.theory.single_cubic import SingleCubic
-from ackclock.engines.theory.small_packets import SmallPackets
-from ackclock.engines.theory.streams import Streams
-from ackclock.engines.theory.syn_loss import SynLoss
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
 

@@ -1,4 +1,4 @@
-"""Closed-form models: their protocol, their requirements, and quantities that several of them read from a plan."""
+"""Closed-form models: their base class, their requirements, and quantities that several of them read from a plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Model(Protocol):
         """List what of the plan it does not support, in a few words each; empty if it fits."""
 
     def is_stochastic(self, plan: Plan) -> bool:
-        """Return True if the result depends on the seed."""
+        """Return True if the result depends on the seed; that of a closed form does not."""
+        return False
 
     def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Its answer to a plan that fits."""

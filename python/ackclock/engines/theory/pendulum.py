@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
-from ackclock.engines.theory.model import ModelResult, unsupported_features, wire_bytes
+from ackclock.engines.theory.model import Model, ModelResult, unsupported_features, wire_bytes
 from ackclock.plan import FlowPlan, Plan, TcpPlan
 from ackclock.theory import pendulum
 from ackclock.theory.pendulum import Side, Trajectory
@@ -39,7 +39,7 @@ SIMULTANEOUS = {"bfifo": 1.0, "pfifo": 0.0}
 Times = npt.NDArray[np.float64]
 
 
-class Pendulum:
+class Pendulum(Model):
     """Braud 2016, chapter 4."""
 
     name = "pendulum"

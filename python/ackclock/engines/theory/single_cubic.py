@@ -13,7 +13,7 @@ import numpy as np
 
 from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
-from ackclock.engines.theory.model import ModelResult, controls, endless, unsupported_features
+from ackclock.engines.theory.model import Model, ModelResult, controls, endless, unsupported_features
 from ackclock.plan import GroupPlan, Plan
 from ackclock.theory import single_flow
 
@@ -22,7 +22,7 @@ SUPPORTED = controls("cubic") | {features.queue("pfifo"), features.queue("bfifo"
 DROP, RECOVERY = EVENT_KINDS.index("drop"), EVENT_KINDS.index("recovery")
 
 
-class SingleCubic:
+class SingleCubic(Model):
     """A flow alone with its queue."""
 
     name = "single-cubic"
@@ -30,10 +30,6 @@ class SingleCubic:
     def unsupported(self, plan: Plan) -> list[str]:
         """All but one endless CUBIC flow over one drop-tail queue."""
         return unsupported_features(plan, SUPPORTED) + list(_finer(plan))
-
-    def is_stochastic(self, plan: Plan) -> bool:
-        """A closed form: the seed changes nothing."""
-        return False
 
     def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Samples, losses and counts; nothing is random."""

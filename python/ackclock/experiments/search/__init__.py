@@ -1,8 +1,8 @@
 """Search for the setting that meets requirements.
 
-`criteria` are the requirements and objectives, `candidates` the settings, `spec` the whole question. `search` answers
-it: `bisection` selects the setting to evaluate next, `evaluator` runs it, `hypothesis_test` judges it, and `pareto`
-compares settings by several objectives. `result` is the answer, `folder` keeps it.
+`criteria` are the requirements, their test and the objectives, `candidates` the settings, `spec` the whole question.
+`search` answers it: `bisection` selects the setting to evaluate next, `evaluator` runs and judges it, and `pareto`
+compares settings by several objectives. `result` is the answer and its folder.
 """
 
 from __future__ import annotations

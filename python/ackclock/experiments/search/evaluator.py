@@ -11,8 +11,7 @@ from ackclock import engines, metrics
 from ackclock.errors import UnsupportedError
 from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.executors import Executor
-from ackclock.experiments.search.criteria import missing_metric
-from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, verdicts
+from ackclock.experiments.search.criteria import UNDECIDED, Judgement, missing_metric, verdicts
 from ackclock.experiments.search.spec import Question
 from ackclock.metrics.metric import Value
 

@@ -6,7 +6,7 @@ A setting between two others is taken to have metrics between theirs. Then it ca
 better of the two; and if one that is known to meet all needs is not worse than that by more than 1 %, running what is
 between would add nothing that is called a difference. So what is run stands for all settings, to within 1 % in each
 goal: an ε-approximate frontier (Papadimitriou & Yannakakis 2000, Laumanns et al. 2002) with ε = 1 %. *Not worse* is
-tested on pairs of the same seeds, as constraints are (`hypothesis_test`).
+tested on pairs of the same seeds, as constraints are (`criteria`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ackclock.experiments.search.criteria import Constraint, Objective
+from ackclock.experiments.search.criteria import (
+    HOLDS,
+    RISK,
+    UNDECIDED,
+    Constraint,
+    Judgement,
+    Objective,
+    chance,
+    verdicts,
+)
 from ackclock.experiments.search.evaluator import Evaluator, Row
-from ackclock.experiments.search.hypothesis_test import HOLDS, RISK, UNDECIDED, Judgement, chance, verdicts
 from ackclock.experiments.search.result import NONE
 from ackclock.figures.summary_text import MIN_DIFFERENCE
 

@@ -13,8 +13,8 @@ from ackclock import engines
 from ackclock.errors import AckclockError
 from ackclock.experiments.executors import Executor
 from ackclock.experiments.search.bisection import Frontier, Minimum, first_feasible
+from ackclock.experiments.search.criteria import RISK, UNDECIDED, Judgement, measured, verdicts
 from ackclock.experiments.search.evaluator import Evaluator, Row, Runs, SpentError, check
-from ackclock.experiments.search.hypothesis_test import RISK, UNDECIDED, Judgement, measured, verdicts
 from ackclock.experiments.search.pareto import covered, dominating
 from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.spec import Question

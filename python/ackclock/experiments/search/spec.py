@@ -13,8 +13,7 @@ from ackclock.errors import InputError, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary, relocated
-from ackclock.experiments.search.criteria import NO_STARVATION, Constraint, Objective, check_groups
-from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
+from ackclock.experiments.search.criteria import NO_STARVATION, RISK, SAMPLE_SIZES, Constraint, Objective, check_groups
 from ackclock.metrics import check_names, main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Sized
 
-from ackclock.experiments.search import hypothesis_test
+from ackclock.experiments.search import criteria
 from ackclock.experiments.search.candidates import QUEUE, limit_sentence, limit_size
-from ackclock.experiments.search.criteria import Constraint
-from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
+from ackclock.experiments.search.criteria import FAILS, HOLDS, Constraint
 from ackclock.experiments.search.result import NONE, SearchResult, summary
 from ackclock.experiments.search.spec import Question
 from ackclock.figures import numbers, summary_text
@@ -178,7 +177,7 @@ def _confirmed(answer: SearchResult) -> Iterator[str]:
         rows = (answer.confirming or {})[engine]
         found, constraints = (
             summary(rows, answer.question.metrics),
-            hypothesis_test.measured(answer.question.constraints, rows),
+            criteria.measured(answer.question.constraints, rows),
         )
         said = [measured(need, found[need.metric]) for need in constraints]
         said += [

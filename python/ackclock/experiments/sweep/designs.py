@@ -8,7 +8,7 @@ The first keys, as few as will do, have every combination of their values; the l
 of some of theirs, its word. Words are searched for here, shorter designs first, so the number of points is the smallest
 that the resolution allows; among words of one length the first is taken, so the design need not be the published one.
 
-Shards are independent: each machine runs one, and `merge_shards` joins them. Which points are in a shard follows from
+Shards are independent: each machine runs one, and `result.merge` joins them. Which points are in a shard follows from
 the number of points alone, so machines need not agree on anything.
 """
 

@@ -32,8 +32,7 @@ from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
 from ackclock.errors import InputError, first_line
 from ackclock.experiments.sweep.spec import SweepSpec, different
-from ackclock.system.files import check, check_name
-from ackclock.system.temporary import LockedTempDir
+from ackclock.system.files import LockedTempDir, check, check_name
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
 #: most that much work, and a sweep of many hours still has only hundreds of parts.

@@ -22,8 +22,7 @@ from ackclock.errors import AckclockError, ScenarioError, UnsupportedError
 from ackclock.experiments import executors
 from ackclock.experiments.executors import StoppedError
 from ackclock.experiments.sweep import spec
-from ackclock.experiments.sweep.runs import Run
-from ackclock.experiments.sweep.spec import SweepSpec
+from ackclock.experiments.sweep.spec import Run, SweepSpec
 from ackclock.metrics import METRICS
 from ackclock.plan import Plan
 

@@ -14,16 +14,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.figures import (
-    capture_figures,
-    experiment_figures,
-    host_figures,
-    overlay,
-    result_figures,
-    run_figures,
-    sweep_figures,
-)
-from ackclock.figures.capture_part import Between
+from ackclock.figures import capture_figures, experiment_figures, overlay, result_figures, run_figures
+from ackclock.figures.capture_figures import Between
 from ackclock.figures.overlay import Over
 from ackclock.figures.plots import drawing, style
 from ackclock.figures.plots.layout import page
@@ -167,13 +159,13 @@ def tracking(data: Dataset) -> Figure:
 @style.public
 def gaps(data: Dataset) -> Figure:
     """Draw the gaps of a host's clock over time: their length and kind."""
-    return drawing.figure(host_figures.gaps(data))
+    return drawing.figure(result_figures.gaps(data))
 
 
 @style.public
 def disk(data: Dataset) -> Figure:
     """Draw the distribution of the disk's speeds over the repeats, a line for each block size."""
-    return drawing.figure(host_figures.disk(data))
+    return drawing.figure(result_figures.disk(data))
 
 
 def _of_capture(kind: str) -> Callable[..., Figure]:
@@ -237,7 +229,7 @@ def swept(
     Raises:
         InputError: keys, metrics or a kind that the sweep does not have.
     """
-    return drawing.figure(sweep_figures.swept(sweeps, x, y, by, metric, kind))
+    return drawing.figure(experiment_figures.swept(sweeps, x, y, by, metric, kind))
 
 
 #: Every kind of figure by its name.

@@ -31,8 +31,8 @@ from ackclock.figures.summary_text import Subject
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, several
 from ackclock.metrics import RunView, Summary, epoch
+from ackclock.metrics.completion import response_means
 from ackclock.metrics.protocols import PHASE, Recorded
-from ackclock.metrics.response import response_means
 from ackclock.system.files import readable
 
 #: Points of all curves of a report; about 11 bytes each.

@@ -14,7 +14,7 @@ import polars as pl
 
 from ackclock.dataset import Dataset
 from ackclock.figures import capture_figures, numbers
-from ackclock.figures.capture_part import Between
+from ackclock.figures.capture_figures import Between
 from ackclock.figures.report import drawing, render_page, write_page
 from ackclock.figures.report.drawing import Figure
 from ackclock.metrics.view import RunView, runs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ackclock import metrics
-from ackclock.figures import summary_text, sweep_axes, sweep_figures
+from ackclock.figures import experiment_figures, summary_text, sweep_axes
 from ackclock.figures.figure_spec import Drawing, Heat, Panel
 from ackclock.figures.report import drawing, render_page, write_page
 from ackclock.figures.sweep_axes import Swept
@@ -25,7 +25,9 @@ def write(sweeps: Sequence[Swept], out: Path | str) -> Path:
 
 def render(sweeps: Sequence[Swept]) -> str:
     """Return the report as HTML."""
-    panels = sweep_figures.maps(sweeps[0]) if sweep_figures.is_map(sweeps) else sweep_figures.charts(sweeps)
+    panels = (
+        experiment_figures.maps(sweeps[0]) if experiment_figures.is_map(sweeps) else experiment_figures.charts(sweeps)
+    )
     figures = [drawing.figure(_drawing(name, panel), POINTS) for name, panel in panels.items()]
     names = list(panels)
     return render_page(
@@ -53,7 +55,7 @@ def render(sweeps: Sequence[Swept]) -> str:
 
 def _drawing(name: str, panel: Panel) -> Drawing:
     caption = f"{metrics.METRICS[name].label}: the value at each point; there are no intervals."
-    if sweep_figures.has_intervals(panel):
+    if experiment_figures.has_intervals(panel):
         caption = f"{metrics.METRICS[name].label}: means over the seeds; the bars are 95 % intervals."
     elif any(isinstance(layer, Heat) for layer in panel.layers):
         caption = (

@@ -30,8 +30,7 @@ from ackclock.scenario import points, scenario
 from ackclock.scenario.options import OPTIONS
 from ackclock.scenario.overrides import rewritten, swept, without_file
 from ackclock.scenario.planning.changes import change_plans, vantages
-from ackclock.scenario.planning.flows import flow_plans, spread
-from ackclock.scenario.planning.groups import datagram_group, group_plan
+from ackclock.scenario.planning.flows import datagram_group, flow_plans, group_plan, quic_plans, spread
 from ackclock.scenario.planning.sizes import Sizes
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.network import Drawing, Hosts, Link, Way
@@ -368,12 +367,10 @@ def _flows(given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing) -> It
 
 
 def _connections(given: Scenario, drawing: Drawing) -> Iterator[DatagramPlan]:
-    """Return the QUIC connections of the flows. Without any, the module that plans them is not imported."""
+    """Return the QUIC connections of the flows."""
     for number, flows in enumerate(given.flows):
         where = drawing.places[number]
         if flows.transport == "quic" and not isinstance(where, Hosts):
-            from ackclock.scenario.planning.quic import quic_plans
-
             yield from quic_plans(flows, number, where)
 
 

@@ -15,9 +15,8 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at
 from ackclock.plan import HopPlan, PathPlan
-from ackclock.scenario.topology.endpoints import Placed
 from ackclock.scenario.topology.network import Drawing, LinkTable, Way
-from ackclock.scenario.topology.topology import Topology
+from ackclock.scenario.topology.topology import Placed, Topology
 
 DOWN, UP = 0, 1
 

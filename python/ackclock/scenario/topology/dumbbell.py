@@ -11,9 +11,8 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
-from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed, not_longer
 from ackclock.scenario.topology.network import Drawing, Impaired, Link, Loss, Way, lossy
-from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
+from ackclock.scenario.topology.topology import ACCESS_QUEUE, MAX_FLOWS, Placed, Topology, not_longer
 
 #: Name of the shared link.
 NAME = "bottleneck"

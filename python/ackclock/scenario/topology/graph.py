@@ -12,9 +12,9 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Table, closest, fault_at, faults, shown
 from ackclock.scenario.keys import Name, Queue
-from ackclock.scenario.topology.endpoints import matching, pairs
 from ackclock.scenario.topology.network import LinkTable
 from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed, Wiring
+from ackclock.scenario.topology.topology import matching, pairs
 
 
 class Node(Table):

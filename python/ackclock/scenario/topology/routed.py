@@ -15,9 +15,17 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, fault_at, nearest, shown
 from ackclock.plan import EndsPlan, NodePlan
 from ackclock.scenario.keys import Interval, Queue
-from ackclock.scenario.topology.endpoints import DRAWN, Placed, matching, pairs, unmatched, unpaired
 from ackclock.scenario.topology.network import NOWHERE, Drawing, Hosts, Link, Way
-from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
+from ackclock.scenario.topology.topology import (
+    ACCESS_QUEUE,
+    DRAWN,
+    Placed,
+    Topology,
+    matching,
+    pairs,
+    unmatched,
+    unpaired,
+)
 
 #: Most nodes and links of a network.
 MAX_NODES = 100_000

@@ -18,9 +18,8 @@ from ackclock.input.fields import Quantity, Table, fault, fault_at, faults, show
 from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
-from ackclock.scenario.topology.endpoints import Placed
 from ackclock.scenario.topology.network import Drawing, Link, Loss, Way, lossy
-from ackclock.scenario.topology.topology import Topology
+from ackclock.scenario.topology.topology import Placed, Topology
 
 #: A network interface, as the kernel takes it, but nothing that begins as an option does.
 INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"

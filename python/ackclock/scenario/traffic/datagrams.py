@@ -14,7 +14,7 @@ from ackclock.input.fields import Loc, Quantity, Table, check_one_given, fault_a
 from ackclock.input.units import time_s
 from ackclock.plan import UDP_HEADER_BYTES
 from ackclock.scenario.keys import EventRate, Payload
-from ackclock.scenario.topology.endpoints import DRAWN
+from ackclock.scenario.topology.topology import DRAWN
 from ackclock.scenario.traffic.flows import Sending, StartOfSources, Starts
 
 

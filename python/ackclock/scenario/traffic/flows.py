@@ -25,7 +25,7 @@ from ackclock.scenario.keys import (
     Request,
     Tcp,
 )
-from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed
+from ackclock.scenario.topology.topology import MAX_FLOWS, Placed
 
 
 class Pause(PlannedTable):

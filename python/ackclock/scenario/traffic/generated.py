@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.distributions import Counts, Period, Times
 from ackclock.input.fields import Loc, check_one_given, closest, fault_at, faults
 from ackclock.scenario.keys import EventRate, Moment, Rate
-from ackclock.scenario.topology.endpoints import MAX_FLOWS
+from ackclock.scenario.topology.topology import MAX_FLOWS
 from ackclock.scenario.traffic.flows import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 

@@ -12,7 +12,7 @@ from ackclock import stacks
 from ackclock.input import units
 from ackclock.input.fields import Loc, Quantity, Spread, Spreadable, fault, fault_at, faults, shown
 from ackclock.plan import UDP_HEADER_BYTES
-from ackclock.scenario.topology.endpoints import DRAWN
+from ackclock.scenario.topology.topology import DRAWN
 from ackclock.scenario.traffic.flows import Sending, Start, StartOfFlows
 
 #: The stack keeps as many times a stream's receive window until it is acknowledged, by default.

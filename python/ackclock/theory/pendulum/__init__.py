@@ -39,8 +39,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ackclock.errors import InputError
-from ackclock.theory.pendulum.filling import MIN_P, Filling, Side, other_windows, side
-from ackclock.theory.pendulum.machine import Loss, Pair, Rules, Stretch, Tilt, stretches
+from ackclock.theory.pendulum.states import (
+    MIN_P,
+    Filling,
+    Loss,
+    Pair,
+    Rules,
+    Side,
+    Stretch,
+    Tilt,
+    other_windows,
+    side,
+    stretches,
+)
 
 __all__ = ["MIN_P", "Filling", "Loss", "Side", "Stretch", "Tilt", "Trajectory", "follow", "side", "stretches"]
 

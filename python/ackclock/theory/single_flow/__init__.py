@@ -11,19 +11,22 @@ Windows and queues are in packets, times in seconds; β is the share given up at
 is said at each formula.
 """
 
-from ackclock.theory.single_flow.cycle import Cycle, cycle, cycles, stationary
 from ackclock.theory.single_flow.flow import Epoch, SingleFlow, after_loss
 from ackclock.theory.single_flow.solution import (
     Averages,
+    Cycle,
     Trajectory,
     always_cubic,
     at_times,
     averages,
     cubic_threshold_rtt_s,
+    cycle,
+    cycles,
     min_difference,
     of_cycles,
     packets_sent,
     queue_area,
+    stationary,
     timeline,
     trajectory,
 )

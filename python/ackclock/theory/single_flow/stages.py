@@ -1,19 +1,290 @@
-"""States of the window after a loss (section 2.3.1.1, figure 2.4).
+"""States of the window after a loss (section 2.3.1.1, figure 2.4): their curves, their times and their order.
 
 A: TCP mode without a queue, B: cubic mode without, C: TCP mode with a queue, D: cubic mode with one, E: the loss.
+
+In TCP mode the estimate of Reno's window leads. It has two growth laws. By ACKs (`acks`): as senders do it, the
+estimate grows by a packets for each window of ACKs, so with a queue dW/dt = aC/W. By RTT (`rtt`): as the print has it,
+W = W1 + a t / R(t) with R(t) = (W − a)/C, the RTT of a round before (equations 2.10 and 2.11), and never less than τ.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-from ackclock.theory.single_flow.curves import Cubic, Curve, Line
-from ackclock.theory.single_flow.estimates import Estimate, cubic_to_tcp_s, estimate, tcp_to_cubic_s
+import numpy as np
+import numpy.typing as npt
+
 from ackclock.theory.single_flow.flow import Epoch, SingleFlow
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+class Curve(Protocol):
+    """A window over the time since the loss."""
+
+    def at(self, t_s: npt.ArrayLike) -> Array:
+        """Return the window at these times, in packets."""
+
+    def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
+        """Return the integral of the window until these times, in packet-seconds."""
+
+    def when(self, window: float) -> float:
+        """Return when the window is reached; infinity if never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cubic:
+    """c (t − V)³ + plateau (equation 2.1)."""
+
+    c: float
+    to_plateau_s: float
+    plateau: float
+
+    def at(self, t_s: npt.ArrayLike) -> Array:
+        """Return the window at these times."""
+        return np.asarray(self.c * (np.asarray(t_s) - self.to_plateau_s) ** 3 + self.plateau)
+
+    def slope(self, t_s: float) -> float:
+        """Return packets per second."""
+        return 3 * self.c * (t_s - self.to_plateau_s) ** 2
+
+    def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
+        """Return the integral of the window."""
+        x, y = start_s - self.to_plateau_s, np.asarray(end_s) - self.to_plateau_s
+        return np.asarray(self.c * (y**4 - x**4) / 4 + self.plateau * (y - x))
+
+    def when(self, window: float) -> float:
+        """Return t_BD or t_DE of table 2.5, with the real cube root."""
+        return self.to_plateau_s + math.cbrt((window - self.plateau) / self.c)
+
+    def rounds(self, start_s: float, end_s: float) -> float:
+        """Return the integral of 1 / window: × the capacity, the round trips made while there is a queue."""
+        root = math.cbrt(self.plateau / self.c)
+
+        def primitive(t_s: float) -> float:
+            x = t_s - self.to_plateau_s
+            logs = math.log(x + root) / 3 - math.log(x * x - root * x + root * root) / 6
+            return (logs + math.atan((2 * x - root) / (math.sqrt(3) * root)) / math.sqrt(3)) / (self.c * root**2)
+
+        return primitive(end_s) - primitive(start_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """w0 + slope (t − t0): TCP mode without a queue (equation 2.5)."""
+
+    t0_s: float
+    w0: float
+    slope: float
+
+    def at(self, t_s: npt.ArrayLike) -> Array:
+        """Return the window at these times."""
+        return np.asarray(self.w0 + self.slope * (np.asarray(t_s) - self.t0_s))
+
+    def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
+        """Return the integral of the window."""
+        ends_s = np.asarray(end_s)
+        return np.asarray(self.at((start_s + ends_s) / 2) * (ends_s - start_s))
+
+    def when(self, window: float) -> float:
+        """Return t_AC of table 2.5."""
+        return self.t0_s + (window - self.w0) / self.slope
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """m + √(h² + k (t − t0)): TCP mode with a queue, k in packets²/s.
+
+    For growth by ACKs, dW/dt = a C / W: m = 0, h = W(t0), k = 2 a C. For equation 2.11, m = (W1 + a) / 2,
+    h = (W1 − a) / 2, k = a C.
+    """
+
+    t0_s: float
+    middle: float
+    half: float
+    k: float
+
+    def at(self, t_s: npt.ArrayLike) -> Array:
+        """Return the window at these times."""
+        return np.asarray(self.middle + np.sqrt(self.half**2 + self.k * (np.asarray(t_s) - self.t0_s)))
+
+    def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
+        """Return the integral of the window."""
+        x, y = (self.at(t_s) - self.middle for t_s in (start_s, end_s))
+        return np.asarray(self.middle * (np.asarray(end_s) - start_s) + 2 * (y**3 - x**3) / (3 * self.k))
+
+    def when(self, window: float) -> float:
+        """Return t_CE of table 2.5."""
+        return self.t0_s + ((window - self.middle) ** 2 - self.half**2) / self.k
+
+
+class Estimate(Protocol):
+    """Reno's estimate while there is a queue."""
+
+    def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
+        """Yield pieces of its curve from t_s on, where it is `window`, each with its start."""
+
+    def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
+        """Return the estimate after the cubic led from start_s, where the estimate was `window`, to end_s."""
+
+    def ends_s(self, t_s: float, window: float) -> float:
+        """Return the time of C → D: the cubic passes the estimate, which is `window` at t_s."""
+
+    def begins_s(self, t_s: float, window: float) -> float:
+        """Return the time of D → C: the estimate passes the cubic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByAcks:
+    """Growth by a packets for each window of ACKs, whatever the window."""
+
+    flow: SingleFlow
+    cubic: Cubic
+
+    @property
+    def _pace(self) -> float:
+        return self.flow.growth_p * self.flow.capacity_pps
+
+    def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
+        """Yield √(W² + 2aC (t − t0))."""
+        yield t_s, self._own(t_s, window)
+
+    def _own(self, t_s: float, window: float) -> Root:
+        return Root(t_s, 0.0, window, 2 * self._pace)
+
+    def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
+        """Return W + aC ∫ dt / w_c: the round trips are the cubic's."""
+        return window + self._pace * self.cubic.rounds(start_s, end_s)
+
+    def ends_s(self, t_s: float, window: float) -> float:
+        """Solve w_c² = W² + 2aC (t − t0)."""
+
+        def difference(at_s: float) -> float:
+            return float(self.cubic.at(at_s)) ** 2 - window**2 - 2 * self._pace * (at_s - t_s)
+
+        return turning(difference, t_s, self._stationary_s(), -1)
+
+    def begins_s(self, t_s: float, window: float) -> float:
+        """Solve w_c = W + aC ∫ dt / w_c."""
+
+        def difference(at_s: float) -> float:
+            return float(self.cubic.at(at_s)) - self.after_cubic(t_s, at_s, window)
+
+        return turning(difference, t_s, self._stationary_s(), 1)
+
+    def _stationary_s(self) -> list[float]:
+        """Solve w_c dw_c/dt = aC, for both differences."""
+        roots = real_roots([self.cubic.c, 0, 0, self.cubic.plateau, 0, -self._pace / (3 * self.cubic.c)])
+        return [self.cubic.to_plateau_s + root for root in roots]
+
+
+@dataclass(frozen=True, slots=True)
+class ByRtt:
+    """Growth W = W1 + a t / max(τ, (W − a)/C), a function of time alone."""
+
+    flow: SingleFlow
+    cubic: Cubic
+    start: float
+
+    def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
+        """Yield equation 2.5 until W = Cτ + a, then equation 2.11."""
+        a, capacity = self.flow.growth_p, self.flow.capacity_pps
+        line = Line(0.0, self.start, a / self.flow.rtt_s)
+        bend_s = line.when(self.flow.pipe_p + a)
+        if t_s < bend_s:
+            yield t_s, line
+        yield max(t_s, bend_s), Root(0.0, (self.start + a) / 2, abs(self.start - a) / 2, a * capacity)
+
+    def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
+        """Return `window` unused: the estimate does not depend on the past."""
+        return window
+
+    def ends_s(self, t_s: float, window: float) -> float:
+        """Solve (w_c − W1) max(τ, (w_c − a)/C) = a t."""
+        return turning(self._difference, t_s, self._stationary_s(), -1)
+
+    def begins_s(self, t_s: float, window: float) -> float:
+        """Solve the same equation for the opposite crossing."""
+        return turning(self._difference, t_s, self._stationary_s(), 1)
+
+    def _difference(self, t_s: float) -> float:
+        """Return the difference of (w_c − W1) R and a t, both over t."""
+        v = self.cubic.to_plateau_s
+        rise = self.cubic.c * (t_s**2 - 3 * v * t_s + 3 * v**2)
+        trip_s = (float(self.cubic.at(t_s)) - self.flow.growth_p) / self.flow.capacity_pps
+        return rise * max(self.flow.rtt_s, trip_s) - self.flow.growth_p
+
+    def _stationary_s(self) -> list[float]:
+        cubic, v = self.cubic, self.cubic.to_plateau_s
+        product = np.polymul([1, -v, v**2], [cubic.c, 0, 0, cubic.plateau - self.flow.growth_p])
+        bend_s = cubic.when(self.flow.pipe_p + self.flow.growth_p)
+        return [1.5 * v, bend_s, *(v + root for root in real_roots(np.polyder(product)))]
+
+
+def estimate(flow: SingleFlow, epoch: Epoch, cubic: Cubic) -> Estimate:
+    """Return the flow's estimate after a loss."""
+    return ByAcks(flow, cubic) if flow.growth == "acks" else ByRtt(flow, cubic, epoch.start)
+
+
+#: Relative accuracy of a time.
+ACCURACY = 1e-14
+
+
+def sigma(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
+    """Return σ = a/(cτ) − ¾ V², in s²: without a queue the curves cross again only if it is positive (A.1.1)."""
+    return growth_p / (c * rtt_s) - 0.75 * to_plateau_s**2
+
+
+def cubic_to_tcp_s(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
+    """Return t_BA = 3V/2 − √σ, without a queue; infinity if there is none after the loss."""
+    under_root = sigma(growth_p, c, rtt_s, to_plateau_s)
+    result = 1.5 * to_plateau_s - math.sqrt(under_root) if under_root > 0 else math.inf
+    return result if result > 0 else math.inf
+
+
+def tcp_to_cubic_s(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
+    """Return t_AB = 3V/2 + √σ, without a queue; infinity if there is none.
+
+    The print's A.1.2 has the sign of the last term wrong: c (t − V)³ + β w_max − a t/τ = 0.
+    """
+    under_root = sigma(growth_p, c, rtt_s, to_plateau_s)
+    return 1.5 * to_plateau_s + math.sqrt(under_root) if under_root > 0 else math.inf
+
+
+def turning(difference: Callable[[float], float], after_s: float, stationary_s: Iterable[float], sign: int) -> float:
+    """Return the first time after `after_s` at which a difference of this `sign` changes it; infinity if never.
+
+    Between the stationary points the difference is monotone, and after the last it grows without bound. At `after_s`
+    it may be 0.
+    """
+    from scipy.optimize import brentq  # it takes long to import
+
+    nodes = [after_s, *sorted(point for point in set(stationary_s) if point > after_s)]
+    nodes.append(_upper_bracket(difference, nodes[-1]))
+    values = [(node, sign * difference(node)) for node in nodes]
+    for (low, at_low), (high, at_high) in itertools.pairwise(values):
+        if at_low > 0 >= at_high:
+            return float(brentq(difference, low, high, xtol=ACCURACY * high, rtol=ACCURACY))
+    return math.inf
+
+
+def _upper_bracket(difference: Callable[[float], float], last_s: float) -> float:
+    """Return a time after the last stationary point at which the difference is positive."""
+    step_s = max(1.0, last_s)
+    while difference(last_s + step_s) <= 0:
+        step_s *= 2
+    return last_s + step_s
+
+
+def real_roots(coefficients: Iterable[float]) -> list[float]:
+    """Return the real roots of a polynomial, highest power first; nearly real roots are included."""
+    roots = np.roots(np.asarray(list(coefficients), dtype=float))
+    return [float(root.real) for root in roots if abs(root.imag) <= 1e-6 * (1 + abs(root))]
+
 
 State: TypeAlias = Literal["A", "B", "C", "D"]
 

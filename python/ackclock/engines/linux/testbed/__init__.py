@@ -19,7 +19,7 @@ from typing import Any
 from ackclock import _core
 from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Progress, RunOptions, no_progress
-from ackclock.engines.linux import result
+from ackclock.engines.linux import process
 from ackclock.engines.linux.testbed import layout, measuring, merge_tables, plans
 from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, probe_hosts
@@ -181,9 +181,9 @@ def _dataset(
     seen: Preflight,
 ) -> Dataset:
     tables = merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
-    of_hosts = {name: result.timing_quality(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
+    of_hosts = {name: process.timing_quality(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
     lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
-    for doubt in (*seen.doubts, *result.uncaptured(lost_p), *_doubts(plan, of_hosts)):
+    for doubt in (*seen.doubts, *process.uncaptured(lost_p), *_doubts(plan, of_hosts)):
         warnings.warn(doubt, stacklevel=2)
     about = {
         "release": ", ".join(dict.fromkeys(seen.facts[name].release for name in hosts)),
@@ -195,7 +195,7 @@ def _dataset(
         "clocks": {name: clock.as_dict() for name, clock in clocks.items()},
         "held": _held(of_hosts),
     }
-    return result.dataset(plan, seed, tables, around, about, of_run)
+    return process.dataset(plan, seed, tables, around, about, of_run)
 
 
 def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     said = set()
     for name, of in of_hosts.items():
-        for doubt in result.doubts(plan, of):
+        for doubt in process.doubts(plan, of):
             line = doubt if "the link" in doubt else f'host "{name}": {doubt}'
             if line not in said:
                 said.add(line)

@@ -8,9 +8,9 @@ from typing import Any
 
 from ackclock.engines import features
 from ackclock.engines.linux import disciplines
-from ackclock.engines.linux.run_spec import REAL
+from ackclock.engines.linux.process import REAL
 from ackclock.engines.linux.script import LOST
-from ackclock.engines.linux.testbed import router, tcp
+from ackclock.engines.linux.testbed import settings
 from ackclock.engines.linux.testbed.layout import RECEIVER, ROUTER, SENDER, Host, Testbed
 from ackclock.plan import RECEIVERS, SENDERS, Plan, TrafficPlan
 
@@ -21,7 +21,7 @@ MAX_DATAGRAMS = 12_000
 def unsupported(plan: Plan) -> Iterator[str]:
     """Yield what no hosts support, or not these."""
     testbed = Testbed.of(plan)
-    yield from tcp.differences(plan, testbed)
+    yield from settings.differences(plan, testbed)
     yield from _multi_host_limits(plan, testbed)
     yield from _changes(plan, testbed)
     if len(plan.datagrams) > MAX_DATAGRAMS:
@@ -69,7 +69,7 @@ def run_spec(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: in
     """
     options, ways = plan.options["linux"], testbed.ways(plan)
     queues = [{"link": 0, "namespace": host.name, "device": host.to_receivers, "handle": disciplines.HANDLE}]
-    losses = [{"link": 0, "namespace": host.name, "device": router.LOSING, "handle": LOST}]
+    losses = [{"link": 0, "namespace": host.name, "device": settings.LOSING, "handle": LOST}]
     routes = host.role == ROUTER
     return {
         "plan": plan.engine_input(),
@@ -77,13 +77,13 @@ def run_spec(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: in
         "clock": REAL,
         "here": {"host": host.name, "first_port": first_port, "source": None, "sink": None},
         "setup": [],
-        "changes": router.changes(plan, testbed) if routes else [],
-        "sockets": tcp.sockets(plan),
+        "changes": settings.router_changes(plan, testbed) if routes else [],
+        "sockets": settings.sockets(plan),
         "flows": [asdict(ends) for ends in ways.flows],
         "datagrams": [asdict(ends) for ends in ways.datagrams],
         "traffic": [[asdict(ends) for ends in of] for of in ways.traffic],
         "queues": queues if routes else [],
-        "losses": losses if routes and router.loses(plan) else [],
+        "losses": losses if routes and settings.loses(plan) else [],
         "app_interval_s": options["app_interval_s"],
         "reader": options["reader"],
         "writer": options["writer"],

@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from ackclock.input import patterns, units
-from ackclock.scenario import json_schema
+from ackclock.scenario import key_reference
 
 ROOT = Path(__file__).parents[2]
 
-SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema.FILE.read_text("utf-8")))
+SCHEMA = jsonschema.Draft202012Validator(json.loads(key_reference.SCHEMA_FILE.read_text("utf-8")))
 
 COMPLETE_FILES = [
     *sorted((ROOT / "scenarios").glob("*.toml")),
@@ -38,12 +38,12 @@ def mistakes(text: str) -> list[str]:
 
 def test_the_file_is_what_the_program_would_write():
     old = "old: python -m ackclock show --schema > python/ackclock/scenario/schema.json"
-    assert json_schema.FILE.read_text("utf-8") == json_schema.text(), old
+    assert key_reference.SCHEMA_FILE.read_text("utf-8") == key_reference.schema_text(), old
 
 
 def test_it_is_a_schema_and_small():
     SCHEMA.check_schema(SCHEMA.schema)
-    assert json_schema.FILE.stat().st_size < 112_000
+    assert key_reference.SCHEMA_FILE.stat().st_size < 112_000
 
 
 @pytest.mark.parametrize("path", COMPLETE_FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -56,7 +56,7 @@ def test_a_scenario_points_to_it(path):
     first = path.read_text("utf-8").split("\n", 1)[0]
     assert first.startswith("#:schema ") or path.is_relative_to(ROOT / "reproductions")
     if first.startswith("#:schema "):
-        assert (path.parent / first.removeprefix("#:schema ")).resolve() == json_schema.FILE
+        assert (path.parent / first.removeprefix("#:schema ")).resolve() == key_reference.SCHEMA_FILE
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_sizes(text):
 
 
 def test_a_description_is_short():
-    assert json_schema.first_clause('a list; or "a; b"') == "a list"
-    assert json_schema.first_clause('a (b; c), "d; e"; f') == 'a (b; c), "d; e"'
-    assert json_schema.first_clause("word " * 40) == "word " * 13 + "…"
+    assert key_reference.first_clause('a list; or "a; b"') == "a list"
+    assert key_reference.first_clause('a (b; c), "d; e"; f') == 'a (b; c), "d; e"'
+    assert key_reference.first_clause("word " * 40) == "word " * 13 + "…"

@@ -16,7 +16,7 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments import fit
-from ackclock.experiments.fit.events import Event
+from ackclock.experiments.fit import Event
 
 #: Ten flows of unlike RTTs, so that rates tell them apart.
 SCENARIO = """

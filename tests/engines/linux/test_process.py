@@ -7,8 +7,8 @@ import pytest
 
 import ackclock as ac
 from ackclock.engines.engine import RunOptions
-from ackclock.engines.linux import network, result
-from ackclock.engines.linux.run_spec import order
+from ackclock.engines.linux import network, process
+from ackclock.engines.linux.process import order
 
 TEXT = """
 duration = "10s"
@@ -46,7 +46,7 @@ def test_names_are_those_of_the_plan(plan):
         "events": {"time_s": np.array([1.0]), "flow": np.array([0]), "kind": ["drop"]},
         "packets": {},
     }
-    data = result.dataset(plan, 7, found, RunOptions(command="c"), {"mode": "guest"})
+    data = process.dataset(plan, 7, found, RunOptions(command="c"), {"mode": "guest"})
     assert data.flows["source"].to_list() == ["sender-0", "sender-1", "sender-2", None]
     assert data.flows["destination"].to_list() == ["receiver-0", "receiver-1", "receiver-2", None]
     assert data.flows["congestion"].to_list() == ["cubic", "cubic", "udp", "cubic"]
@@ -85,33 +85,33 @@ def tables_of(backlog_p, utilisation, late_s=(0.0, 0.0)):
 
 
 def test_a_shortage_of_memory_is_reported():
-    assert list(result.squeezed(0)) == []
-    (doubt,) = result.squeezed(3)
+    assert list(process.squeezed(0)) == []
+    (doubt,) = process.squeezed(3)
     assert doubt.startswith("TCP ran out of memory (net.ipv4.tcp_mem) 3 times")
 
 
 def test_a_capture_with_missing_packets_is_reported():
-    assert list(result.uncaptured(0)) == []
-    (doubt,) = result.uncaptured(12)
+    assert list(process.uncaptured(0)) == []
+    (doubt,) = process.uncaptured(12)
     assert doubt == "the packet capture lacks 12 packets: too many came within 10 ms"
 
 
 def test_the_rate_that_was_held(plan):
     """20 of 21 samples come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
-    kept = result.timing_quality(plan, tables_of([5] * 21, [0.0] + [1.0, 0.9] * 10))
+    kept = process.timing_quality(plan, tables_of([5] * 21, [0.0] + [1.0, 0.9] * 10))
     assert kept["shares"] == {"bottleneck": pytest.approx(0.95)}
-    (doubt,) = result.doubts(plan, kept)
+    (doubt,) = process.doubts(plan, kept)
     assert doubt == 'this machine could not keep up: the link "bottleneck" held 95.0 % of its rate while busy'
 
 
 def test_an_idle_link_gives_no_timing_quality(plan):
-    kept = result.timing_quality(plan, tables_of([0, 0, 0], [0.1, 0.1, 0.1]))
+    kept = process.timing_quality(plan, tables_of([0, 0, 0], [0.1, 0.1, 0.1]))
     assert kept["shares"] == {"bottleneck": None}
-    assert list(result.doubts(plan, kept)) == []
+    assert list(process.doubts(plan, kept)) == []
 
 
 def test_a_late_sample(plan):
-    kept = result.timing_quality(plan, tables_of([0] * 4, [0.0] * 4, (0.005, 0.015)))
+    kept = process.timing_quality(plan, tables_of([0] * 4, [0.0] * 4, (0.005, 0.015)))
     assert (kept["late_mean_s"], kept["late_max_s"], kept["skipped_samples"]) == (0.005, 0.015, 2)
-    (doubt,) = result.doubts(plan, kept)
+    (doubt,) = process.doubts(plan, kept)
     assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

@@ -1,1 +1,0 @@
-"""Tables on standard output, progress on standard error."""
