@@ -237,3 +237,26 @@ def test_the_verdict_is_on_what_has_more_data(tmp_path_factory):
     assert result.findings[-len(without_quic.findings) :] == without_quic.findings
     larger = diagnose({**analysis, "flows": [{**of_tcp, "bytes": 10**9}]})
     assert (larger.verdict, larger.costs) == (without_quic.verdict, pytest.approx(without_quic.costs))
+
+
+@pytest.mark.parametrize(("datagrams", "is_alone"), [("625/s", False), ("20/s", True)])
+def test_what_udp_leaves_is_no_rate_of_the_path(datagrams: str, is_alone: bool, tmp_path: Path) -> None:
+    """One CUBIC flow through 10 Mb/s, beside 5 Mb/s of datagrams, and beside next to nothing."""
+    text = f"""
+duration = "20s"
+{dumbbell("10Mbit", "40ms")}
+[record]
+pcap = ["senders"]
+[[flows]]
+congestion = "cubic"
+[[traffic]]
+kind = "udp"
+rate = "{datagrams}"
+packet = "1000B"
+"""
+    ackclock.run(ackclock.loads(text), captures=tmp_path / "captures")
+    analysis = ackclock.capture(list((tmp_path / "captures").iterdir())).analysis
+    verdict = diagnose(analysis)
+    assert (analysis["path"]["limiter"] == "queue") == is_alone
+    assert verdict.verdict is (Cause.NOTHING if is_alone else Cause.NETWORK)
+    assert any("with others" in each.sentence for each in verdict.findings) != is_alone

@@ -333,7 +333,7 @@ def summarise_capture(
     """
     seen = capture.seen()
     stalls = capture.top_talker_stalls()
-    told = {
+    told: JsonObject = {
         "files": [_file(file) for file in capture.files()],
         "vantage": vantage(seen),
         "packets": capture.segments,
@@ -349,6 +349,8 @@ def summarise_capture(
         ),
         "udp": udp.of_capture(capture, MAX_FLOWS),
     }
+    if told["path"]["limiter"] in ("shaper", "queue") and udp.shares_path(told["flows"], told["udp"]["flows"]):
+        told["path"] = {**told["path"], **NO_PATH}  # its rate is what was left for TCP
     return {
         **told,
         "summary": sentence(told, *(sum(row[what] for row in seen) for what in COUNTED)),

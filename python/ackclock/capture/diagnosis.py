@@ -234,6 +234,8 @@ def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_
     path = analysis["path"]
     limits: dict[str, str] = {}
     is_single = _is_single_flow(analysis)
+    if udp.shares_path(analysis["flows"], udp.of_analysis(analysis)["flows"]):
+        is_single, limits["bottleneck"] = False, "shared_bottleneck"
     if _are_faster_than_link(analysis) or (is_single and path["rate_bps"] is not None):
         limits["shared_bottleneck"] = "bottleneck"
     elif _varies(path):

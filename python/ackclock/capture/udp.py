@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 JsonObject: TypeAlias = dict[str, Any]
 
+#: Share of UDP in the payload from which on the rate that TCP gets is what is left of the path's.
+MIN_SHARE = 0.05
+
 #: The entry of a capture without UDP.
 NO_UDP: Mapping[str, Any] = {"flows": [], "unlisted": {"flows": 0, "datagrams": 0, "bytes": 0}}
 
@@ -36,6 +39,30 @@ def of_analysis(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
 def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the flows that are QUIC connections."""
     return [flow for flow in of_analysis(analysis)["flows"] if flow["quic"]]
+
+
+def shares_path(flows: Sequence[Mapping[str, Any]], datagrams: Sequence[Mapping[str, Any]]) -> bool:
+    """Return True if UDP has a part of the payload on the way of TCP's data.
+
+    `flows` are TCP's, `datagrams` UDP's. Datagrams to a host that sends TCP's data, or from one that receives it, go
+    the other way.
+    """
+    if not datagrams:
+        return False
+    ways = [(flow["client"], flow["server"])[:: 1 if flow["sender"] == "client" else -1] for flow in flows]
+    senders, receivers = ({_host(way[side]) for way in ways} for side in (0, 1))
+    tcp_bytes = sum(flow["bytes"] or 0 for flow in flows)
+    udp_bytes = 0
+    for flow in datagrams:
+        for source, destination in (("client", "server"), ("server", "client")):
+            if _host(flow[source]) not in receivers and _host(flow[destination]) not in senders:
+                udp_bytes += flow[f"from_{source}"]["bytes"]
+    return udp_bytes >= MIN_SHARE * (tcp_bytes + udp_bytes) > 0
+
+
+def _host(end: str) -> str:
+    """Return the address of an end, without its port."""
+    return end.rpartition(":")[0]
 
 
 def sentence(udp: Mapping[str, Any]) -> str:
