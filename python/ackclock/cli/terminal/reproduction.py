@@ -152,8 +152,9 @@ def print_paper(paper: Paper, *, as_json: bool) -> None:
     for testbed in paper.testbeds:
         console.print(Text(f"{testbed.name}: read as {paper.joint(testbed).reading.name}"))
     table = output.table("claim", "state", "in the paper's words", left=3)
+    table.columns[0].no_wrap = True  # it is to be copied
     for claim in paper.claims:
-        table.add_row(claim.id, _state(claim), Text(f"“{claim.quote}”"))
+        table.add_row(claim.id, _state(claim), Text(_quoted(claim)))
     console.print(table)
     console.print(f"\nackclock claim {paper.id}.CLAIM prints where a claim holds; --run runs the paper's entries.")
 
@@ -165,7 +166,7 @@ def print_claim(claim: Claim, *, as_json: bool) -> None:
         return
     console = output.console()
     console.print(Text.assemble((claim.full_id, "bold"), ": ", _state(claim)))
-    console.print(Text(f"“{claim.quote}” (section {claim.section})"))
+    console.print(Text(f"Section {claim.section}: {_quoted(claim)}"))
     if claim.holds:
         console.print(Text(f"judged by {', '.join(claim.entries)}: {claim.holds}"))
     table = output.table("reading", "host noise", "scale", "engine", "", left=5)
@@ -173,6 +174,8 @@ def print_claim(claim: Claim, *, as_json: bool) -> None:
         noise = "yes" if cell.noise else "no"
         table.add_row(cell.reading or "each", noise, cell.scale or "the entry's", cell.label, page.mark(cell))
     console.print(table)
+    if any(cell.single for cell in claim.cells):
+        console.print("° a single run, without an interval")
     for mechanism in claim.state.mechanisms:
         console.print(Text(f"turned by {mechanism}"))
 
@@ -198,6 +201,10 @@ def vary_claim(claim: Claim, text: str, *, as_json: bool) -> None:
 
 #: Words for the truth of a claim.
 TRUTHS = {True: "holds", False: "fails", None: "undetermined"}
+
+
+def _quoted(claim: Claim) -> str:
+    return f"“{claim.quote}”" + (f", in English: {claim.translation}" if claim.translation else "")
 
 
 def _state(claim: Claim) -> Text:
