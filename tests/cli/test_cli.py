@@ -481,3 +481,11 @@ def test_compare_without_engines_is_rejected(here):
 def test_a_kernel_without_the_engine_linux_is_rejected(here, command):
     expected = '--kernel: found "live" with --engine packet,fluid; expected --engine linux'
     assert rejected(command, "small.toml", "--engine", "packet,fluid", "--kernel", "live") == expected
+
+
+def test_other_settings_do_not_replace_a_result(here):
+    for settings in ([], ["--set", "limit=9p"], ["--set", "limit=5p"], ["--set", "limit=5p"]):
+        assert call("run", "small.toml", "--no-report", *settings).exit_code == 0
+    made = sorted(path.name for path in (here / "results").iterdir())
+    assert made[0] == "small-packet"
+    assert [name.rpartition("-")[0] for name in made[1:]] == ["small-packet-limit"] * 2

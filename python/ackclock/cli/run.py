@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @options.paths("scenarios", "SCENARIO...", FILE, "Scenario files (TOML); - is standard input.")
 @options.experiment
-@options.out("Folder of the result (default: results/SCENARIO-ENGINE).")
+@options.out("Folder of the result (default: results/SCENARIO-ENGINE, with --set also -KEY-…).")
 @options.as_json
 @options.dry_run_flag("Print the plan (JSON, SI units) and its approximate cost; write nothing.")
 @click.option("--quick", is_flag=True, help="Preview: one seed, a tenth of the duration and of the warm-up.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 #: Runs of one scenario in one call.
 MAX_REPEATS = 10_000
+
+#: Keys in a folder's name, and hexadecimal digits that tell values apart.
+MAX_NAMED, DIGITS = 3, 6
 
 #: The engine that has kernels, and the one that has users' stacks.
 LINUX = "linux"
@@ -221,10 +226,11 @@ def preflight(planned: Sequence[Plan], names: Sequence[str]) -> None:
 def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:
     """Return the jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
     names = supported_engines(planned, options)
-    several = len(planned) * len(names) > 1
+    several, suffix = len(planned) * len(names) > 1, settings_suffix(options.settings)
     pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
     made = [
-        Job(plan, name, result_folder(path, name, options.out, several=several), options) for path, plan, name in pairs
+        Job(plan, name, result_folder(path, name, options.out, several=several, suffix=suffix), options)
+        for path, plan, name in pairs
     ]
     _check_folders([job.folder for job in made])
     for number, job in enumerate(made):  # a job may need the result of an earlier one
@@ -324,6 +330,15 @@ def result_folder(scenario: Path, engine: str, out: Path | None, *, several: boo
     if out is not None and not several:
         return out
     return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}{suffix}"
+
+
+def settings_suffix(settings: Sequence[str]) -> str:
+    """Return a suffix for what `--set` changed, such as `-limit-5211e7`: other values do not replace the result."""
+    if not settings:
+        return ""
+    keys = [text.partition("=")[0].rpartition(".")[2] for text in settings[:MAX_NAMED]]
+    digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()[:DIGITS]
+    return "-" + "-".join([*(re.sub(r"\W", "", key) for key in keys), digest])
 
 
 def _check_folders(folders: Sequence[Path]) -> None:

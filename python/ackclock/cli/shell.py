@@ -44,7 +44,7 @@ NO_PROGRAM = 127
 @click.option("--mtu", metavar="BYTES", type=click.IntRange(576, 65535), default=1500, help="MTU of both ends.")
 @options.seed
 @options.settings
-@options.out("Folder of the result (default: results/SCENARIO-shell).")
+@options.out("Folder of the result (default: results/SCENARIO-shell, with --set also -KEY-…).")
 @click.option("--pcap", is_flag=True, help="Capture the packets at both ends.")
 @options.report
 @options.collected
@@ -95,7 +95,8 @@ def shell(
     nodes = tuple(dict.fromkeys(host for host, _ in hosts))
     loaded = run_jobs.apply_options(lambda: plans.with_programs(planning.source(scenario), nodes), chosen)
     plan = plans.planned(loaded, run_jobs.seeds(chosen), nodes)
-    folder = run_jobs.result_folder(scenario, "shell", chosen.out, several=False)
+    suffix = run_jobs.settings_suffix(chosen.settings)
+    folder = run_jobs.result_folder(scenario, "shell", chosen.out, several=False, suffix=suffix)
     folders.check(folder, Kind.RUN)
     job = run_jobs.Job(plan, "packet", folder, chosen)
     errors: list[AckclockError] = []

@@ -61,7 +61,7 @@ class Selection(NamedTuple):
     help="Scenario file with a table [sweep]; - is standard input.",
 )
 @options.experiment
-@options.out("Folder of the result (default: results/SCENARIO-ENGINE-sweep).")
+@options.out("Folder of the result (default: results/SCENARIO-ENGINE-sweep, with --set also -KEY-…).")
 @options.metrics("Compute only these metrics (default: all).")
 @options.where
 @click.option("--shard", metavar="K/N", help="Run only the K-th of N parts, to be merged by `ackclock merge-shards`.")
@@ -155,7 +155,8 @@ def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Se
     loaded = run_jobs.load_scenario(scenario, chosen)
     names = run_jobs.engine_names(chosen.engine)
     for name in names:
-        folder = run_jobs.result_folder(scenario, name, chosen.out, several=len(names) > 1, suffix="-sweep")
+        suffix = f"-sweep{run_jobs.settings_suffix(chosen.settings)}"
+        folder = run_jobs.result_folder(scenario, name, chosen.out, several=len(names) > 1, suffix=suffix)
         if selection.shard and not chosen.out:
             folder = folder.with_name(f"{folder.name}-{selection.shard.replace('/', '-of-')}")
         with delayed_progress(f"Checking {loaded.count:,} points") as report_progress:
