@@ -144,6 +144,15 @@ fn sizes_of_stuck_segments_are_recorded() {
 }
 
 #[test]
+fn segments_are_stuck_where_none_was_ever_acknowledged() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for at_ms in [101, 401, 1_001, 2_201] {
+        trace.data(at_ms, 0);
+    }
+    assert_eq!(trace.analysed().flows.smallest_stuck_bytes[0], MSS);
+}
+
+#[test]
 fn a_clock_that_is_set_back_goes_on_and_is_counted() {
     let mut trace = working(20);
     for one in trace.segments.iter_mut().skip(21) {

@@ -426,7 +426,7 @@ impl SenderView {
             return;
         };
         let last = copies.len() - 1;
-        if arrived.is_none() && self.has_acks && copies.len() >= STUCK_COPIES {
+        if arrived.is_none() && copies.len() >= STUCK_COPIES {
             self.totals.smallest_stuck_bytes = match self.totals.smallest_stuck_bytes {
                 0 => range.bytes,
                 known => known.min(range.bytes),
