@@ -143,7 +143,7 @@ def test_what_progress_raises_ends_the_call():
 @pytest.mark.parametrize(
     ("change", "missing", "others"),
     [
-        (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux")),
+        (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux", "ns3")),
         (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet", "linux")),
         (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "hybrid", "linux", "ns2", "ns3")),
         (

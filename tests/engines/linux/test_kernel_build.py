@@ -257,7 +257,7 @@ def test_a_guest_without_what_modules_need_is_given_it(home, tree, tools, monkey
     kept = made(tree)
     packed = kept.folder / config.PACKED
     packed.unlink()
-    monkeypatch.setattr(build.source, "tree", lambda *_: tree)
+    monkeypatch.setattr(build, "source_tree", lambda *_: tree)
     monkeypatch.setattr(build, "FETCHING", {})
     before = (kept.folder / "linux").stat()
     tools("make", MAKE.replace("FAIL_HERE", "exit 1"))
@@ -269,7 +269,7 @@ def test_a_guest_without_what_modules_need_is_given_it(home, tree, tools, monkey
 def test_where_debian_has_another_kernel_by_now_the_guest_stays(home, tree, tools, monkeypatch):
     kept = made(tree)
     (kept.folder / config.PACKED).unlink()
-    monkeypatch.setattr(build.source, "tree", lambda *_: tree)
+    monkeypatch.setattr(build, "source_tree", lambda *_: tree)
     monkeypatch.setattr(build, "FETCHING", {})
     tools("make", MAKE.replace("6.1.7", "6.1.8"))
     said: list[str] = []
@@ -292,8 +292,8 @@ class TestSeries:
     def both(self, home, tree, tools, monkeypatch):
         """The release's own, then one that was asked for."""
         monkeypatch.setattr(build, "FETCHING", {})
-        monkeypatch.setattr(build.source, "_fetched", lambda _, series: tree if series else pytest.fail("not asked"))
-        monkeypatch.setattr(build.source, "_unpacked", lambda archive, _: archive)
+        monkeypatch.setattr(build, "_fetched", lambda _, series: tree if series else pytest.fail("not asked"))
+        monkeypatch.setattr(build, "_unpacked", lambda archive, _: archive)
         self.own = made(tree)
         tools("make", MAKE.replace("6.1.7", "6.12.3").replace("FAIL_HERE", ""))
         self.newer = build.build(None, lambda _: None, lambda _: None, series="6.12")
