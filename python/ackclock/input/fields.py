@@ -51,7 +51,8 @@ _COMPLETION = ("fct_mean_s", "fct_p95_s", "slowdown_p99")
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("delay", "latency", "bufferbloat", "lag", "sojourn"), _DELAY),
     **dict.fromkeys(("ping", "rtt"), ("rtt_mean_s", "rtt_p95_s", "rtt")),
-    **dict.fromkeys(("fair", "fairness", "share"), ("jain", "max_min_fairness", "cov_goodput")),
+    **dict.fromkeys(("fair", "fairness"), ("jain", "max_min_fairness", "cov_goodput")),
+    "share": ("efficiency", "min_group_share", "jain"),
     **dict.fromkeys(("loss", "losses", "lost", "drop", "drops", "dropped"), _LOSS),
     **dict.fromkeys(("retransmit", "retransmits", "retransmissions"), ("retransmission_rate", "timeouts")),
     **dict.fromkeys(("throughput", "bandwidth", "bw", "speed", "capacity"), _RATE),
