@@ -57,17 +57,19 @@ class ScenarioError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A feature of a plan that an engine does not model, and the engines that do."""
+    """A feature of a plan that an engine does not model, the engines that do, and what to write in its place."""
 
     what: str
     engine: str
     available_in: tuple[str, ...] = ()
+    remedy: str = ""
 
     def __str__(self) -> str:
         others = ", ".join(f'"{name}"' for name in self.available_in)
         hint = f"; available in {others}" if others else ""
         what = self.what.removeprefix("a ").removeprefix("an ")
-        return f'Unsupported: engine "{self.engine}" has no {what}{hint}'
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f'Unsupported: engine "{self.engine}" has no {what}{hint}{remedy}'
 
 
 class UnsupportedError(AckclockError):

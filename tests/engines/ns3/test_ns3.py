@@ -50,6 +50,13 @@ def reasons_of(*changes: tuple[str, str]) -> list[str]:
     return [reason.what for reason in engines.engine("ns3").unsupported(plan(*changes))]
 
 
+def test_the_default_stack_is_rejected_with_the_one_that_it_has():
+    default = plan(('[tcp]\nstack = "ns2"\nsack = true\ntimestamps = true\n', ""))
+    first, *others = map(str, engines.unsupported(engines.engine("ns3"), default))
+    assert first.endswith('; [tcp] stack = "ns2" with sack = true is a TCP that it has')
+    assert all("[tcp]" not in other for other in others)
+
+
 def test_a_plan_for_the_tcp_of_old_simulators_is_fully_supported():
     assert reasons_of() == []
     cubic = '{ kind = "cubic", reno_friendly = false }'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -12,7 +12,7 @@ from typing import Protocol
 from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Engine, RunOptions, manifest
 from ackclock.engines.external import tables
-from ackclock.errors import AckclockError, UnsupportedError
+from ackclock.errors import AckclockError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 from ackclock.system import signals
 
@@ -21,6 +21,10 @@ POLL_INTERVAL_S = 0.2
 
 #: The last bytes of a file of samples that tell how far the run is.
 TAIL_BYTES = 4096
+
+
+#: Feature → what to write for a plan without it. The default stack has RACK, and more that simulators lack.
+REMEDIES = {"RACK": '[tcp] stack = "ns2" with sack = true is a TCP that it has'}
 
 
 class SimulatorError(AckclockError):
@@ -35,6 +39,11 @@ class Simulator(Engine, Protocol):
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes a run's program into a folder; the commands that run it there, one after the other."""
+
+
+def reasons(engine: str, lacking: Iterable[str]) -> list[Unsupported]:
+    """Return what a simulator lacks, each with what to write in its place if that is known."""
+    return [Unsupported(what, engine, remedy=REMEDIES.get(what, "")) for what in lacking]
 
 
 def carried_out(simulator: Simulator, plan: Plan, seed: int, around: RunOptions) -> Dataset:

@@ -59,7 +59,7 @@ class Ns2Engine(Engine):
     def unsupported(self, plan: Plan) -> list[Unsupported]:
         """List what ns-2 lacks, or does otherwise."""
         finer = dict.fromkeys(unsupported(plan))
-        return unsupported_features(plan, self) + [Unsupported(what, self.name) for what in finer]
+        return unsupported_features(plan, self) + external.reasons(self.name, finer)
 
     def is_stochastic(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; RED draws."""

@@ -62,7 +62,7 @@ class Ns3Engine(Engine):
     def unsupported(self, plan: Plan) -> list[Unsupported]:
         """List what ns-3 lacks, or does otherwise."""
         finer = dict.fromkeys((*settings.unsupported(plan), *unsupported(plan), *planned_traffic.unsupported(plan)))
-        return unsupported_features(plan, self) + [Unsupported(what, self.name) for what in finer]
+        return unsupported_features(plan, self) + external.reasons(self.name, finer)
 
     def is_stochastic(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; some disciplines draw."""
