@@ -26,6 +26,8 @@ pub use report::report;
 
 /// Flows that are kept; when there are more, the half with the least bytes is summed up.
 const MAX_FLOWS: usize = 16_384;
+/// Keys of flows that are kept, with those that have become stale.
+const MAX_KEYS: usize = 16 * MAX_FLOWS;
 /// The lengths of connection IDs that are looked up for a short header.
 const ID_BYTES: std::ops::RangeInclusive<usize> = 4..=20;
 
@@ -62,6 +64,9 @@ impl UdpFlows {
         if let Some((end, id)) = flow.take(datagram, now_ns) {
             self.by_id.insert((flow.ends[end], id), number);
         }
+        if self.by_id.len() > MAX_KEYS || self.by_ends.len() > MAX_KEYS {
+            self.forget_stale();
+        }
     }
 
     /// Return the flow of a datagram, a new one if there is none. Connections that share their ends differ by
@@ -69,14 +74,16 @@ impl UdpFlows {
     fn number(&mut self, datagram: &Datagram, now_ns: i64) -> u32 {
         let ends = ordered(datagram.source, datagram.destination);
         let Some(&last) = self.by_ends.get(&ends) else {
-            return (self.moved(datagram, now_ns)).unwrap_or_else(|| self.begin(datagram, now_ns));
+            return self
+                .moved(datagram, now_ns)
+                .unwrap_or_else(|| self.begin(datagram, now_ns));
         };
         let flow = &self.flows[&last];
         let Some(quic) = flow.quic() else {
             return last;
         };
         let is_new = flow.end(datagram) == 0 && quic.is_new_connection(&datagram.quic);
-        match self.by_ids(datagram) {
+        match self.by_id_and_ends(datagram) {
             Some(number) => number,
             None if is_new => self.begin(datagram, now_ns),
             None => last,
@@ -84,7 +91,7 @@ impl UdpFlows {
     }
 
     /// Return the connection to whose connection ID a datagram is sent, unless that is between other ends.
-    fn by_ids(&self, datagram: &Datagram) -> Option<u32> {
+    fn by_id_and_ends(&self, datagram: &Datagram) -> Option<u32> {
         let number = self.by_id(datagram)?;
         let [client, server] = self.flows[&number].ends;
         let is_between = ordered(client, server) == ordered(datagram.source, datagram.destination);
@@ -148,10 +155,20 @@ impl UdpFlows {
             self.unlisted.payload_bytes += payload_bytes;
             self.unlisted.datagrams += flow.directions.iter().map(|one| one.datagrams).sum::<u64>();
         }
-        self.by_ends
-            .retain(|_, number| self.flows.contains_key(number));
-        self.by_id
-            .retain(|_, number| self.flows.contains_key(number));
+        self.forget_stale();
+    }
+
+    /// Forget keys of flows that are no longer kept, ends that a client has left, and connection IDs no longer in use.
+    fn forget_stale(&mut self) {
+        let flows = &self.flows;
+        self.by_ends.retain(|ends, number| {
+            let flow = flows.get(number);
+            flow.is_some_and(|flow| ordered(flow.ends[0], flow.ends[1]) == *ends)
+        });
+        self.by_id.retain(|(end, id), number| {
+            let flow = flows.get(number);
+            flow.is_some_and(|flow| flow.has_id(*end, *id))
+        });
     }
 
     /// Return the flows by their numbers.

@@ -9,6 +9,8 @@ use super::spin::{Samples, Spin};
 
 /// Shorter connection IDs do not identify a connection.
 const MIN_ID_BYTES: usize = 4;
+/// The shortest connection ID to which a client sends its first Initial (RFC 9000 section 7.2).
+const MIN_ORIGINAL_ID_BYTES: usize = 8;
 /// Connection IDs of a server that are kept.
 const MAX_IDS: usize = 8;
 /// The changes of the client's address that are listed.
@@ -87,11 +89,16 @@ impl QuicConnection {
             if !headers.types.has(PacketTypes::RETRY) {
                 self.ids[end].get_or_insert(source_id);
             }
-            return if end == 1 {
-                self.new_id(source_id).map(|id| (1, id))
+            let id = if end == 1 {
+                Some(source_id)
             } else {
-                (is_first && source_id.bytes().len() >= MIN_ID_BYTES).then_some((0, source_id))
+                self.issued_id(headers)
             };
+            if let Some(id) = id.and_then(|id| self.new_id(id)) {
+                return Some((1, id));
+            }
+            let is_clients = end == 0 && is_first && source_id.bytes().len() >= MIN_ID_BYTES;
+            return is_clients.then_some((0, source_id));
         }
         self.version = self.version.or(headers.version);
         (end == 0)
@@ -131,17 +138,40 @@ impl QuicConnection {
         self.is_confirmed |= headers.has_published_version() || is_answer;
     }
 
-    /// Return true if a client's packet begins another connection between the same ends.
+    /// Return true if a client's packet begins another connection between the same ends: an Initial without Handshake
+    /// packets beside it, to a connection ID that is long enough for a first one. An Initial to any other ID uses one
+    /// that the server has issued in an encrypted packet.
     pub fn is_new_connection(&self, headers: &QuicHeaders) -> bool {
         let Some(id) = headers.destination_id else {
             return false;
         };
         self.is_confirmed
             && headers.types.has(PacketTypes::INITIAL)
+            && !headers
+                .types
+                .has(PacketTypes::HANDSHAKE | PacketTypes::SHORT)
+            && id.bytes().len() >= MIN_ORIGINAL_ID_BYTES
             && self.handshake.has_response()
             && self.original_id.is_some_and(|original| original != id)
             && self.ids[1] != Some(id)
             && !self.server_ids.contains(&id)
+    }
+
+    /// Return the connection ID of a client's long header, if it is one that the server has issued.
+    fn issued_id(&self, headers: &QuicHeaders) -> Option<ConnectionId> {
+        let id = headers
+            .destination_id
+            .filter(|_| self.handshake.has_response())?;
+        (Some(id) != self.original_id).then_some(id)
+    }
+
+    /// Return true if an end, 0 the client, is addressed by this connection ID.
+    pub fn has_id(&self, end: usize, id: ConnectionId) -> bool {
+        if end == 1 {
+            self.server_ids.contains(&id)
+        } else {
+            self.ids[0] == Some(id)
+        }
     }
 
     /// Return the connection ID of a client's short header, if it is another one than before.

@@ -106,6 +106,14 @@ impl UdpFlow {
         self.quic.as_mut()?.take(end, datagram, now_ns)
     }
 
+    /// Return true if an end is addressed by this connection ID.
+    pub fn has_id(&self, end: Endpoint, id: ConnectionId) -> bool {
+        let quic = self.quic.as_deref();
+        let place = self.ends.iter().position(|&own| own == end);
+        quic.zip(place)
+            .is_some_and(|(quic, place)| quic.has_id(place, id))
+    }
+
     /// Return its QUIC connection, if it is one.
     pub fn quic(&self) -> Option<&QuicConnection> {
         self.quic.as_deref().filter(|quic| quic.is_confirmed())

@@ -141,7 +141,7 @@ fn a_retransmitted_initial_leaves_the_rtt_unknown() {
 }
 
 #[test]
-fn a_client_that_repeats_its_initial_is_unanswered() {
+fn a_retransmitted_initial_without_a_response_is_reported() {
     let mut talk = Talk::new();
     let initial = long(INITIAL, 1, ORIGINAL_ID, CLIENT_ID);
     talk.client(0, 1200, &initial);
@@ -300,4 +300,46 @@ fn the_largest_flows_are_kept_and_the_others_summed_up() {
     assert_eq!(report["flows"][0]["bytes"], 1001);
     assert_eq!(report["unlisted"]["flows"], MAX_FLOWS + 1 - 10);
     assert_eq!(report["unlisted"]["bytes"], MAX_FLOWS + 1 - 10);
+}
+
+/// quic-go's client addresses the server by an ID from a NEW_CONNECTION_ID frame as soon as it has one (RFC 9000 section
+/// 5.1.1), in packets with long headers, too.
+#[test]
+fn a_connection_goes_on_by_an_id_that_the_server_has_issued() {
+    for issued in [&b"next"[..], b"issued-1"] {
+        let mut talk = Talk::new();
+        let beside = [
+            long(INITIAL, 1, issued, CLIENT_ID),
+            vec![0, 0x40, 0],
+            long(HANDSHAKE, 1, issued, CLIENT_ID),
+        ]
+        .concat();
+        talk.client(0, 1200, &long(INITIAL, 1, ORIGINAL_ID, CLIENT_ID))
+            .server(
+                30,
+                1200,
+                &long(INITIAL, 1, CLIENT_ID, &SERVER_ID[..issued.len()]),
+            )
+            .client(40, 1200, &beside)
+            .client(41, 60, &short(false, issued))
+            .server(70, 60, &short(false, CLIENT_ID));
+        assert_eq!(talk.flow()["quic"]["handshake"]["state"], "complete");
+    }
+}
+
+/// Memory is bounded: neither a client's ports nor a server's connection IDs fill it.
+#[test]
+fn keys_that_are_no_longer_used_are_forgotten() {
+    let mut talk = Talk::new();
+    talk.handshake(0);
+    for number in 0..(MAX_KEYS + 10) as u32 {
+        let id = [&b"srv-"[..], &number.to_be_bytes()].concat();
+        talk.server(100, 60, &long(HANDSHAKE, 1, CLIENT_ID, &id));
+    }
+    assert!(
+        talk.0.by_id.len() <= 2 * MAX_FLOWS,
+        "{}",
+        talk.0.by_id.len()
+    );
+    assert_eq!(talk.flows().len(), 1);
 }

@@ -1,6 +1,6 @@
 //! The dissection state of a frame: the current position and the fields of the headers before it.
 
-use super::{Address, Skipped};
+use super::{Address, Endpoint, Skipped};
 use crate::framing::Record;
 
 /// The next header to dissect.
@@ -80,6 +80,15 @@ impl<'a> Dissector<'a> {
             has_no_length: false,
             bad_header: false,
         }
+    }
+
+    /// Return the sender and the receiver of a transport's packet, whose header begins with their ports.
+    #[inline]
+    pub fn endpoints(&self, header: &[u8]) -> [Endpoint; 2] {
+        [(self.ip.source, 0), (self.ip.destination, 2)].map(|(address, place)| Endpoint {
+            address,
+            port: u16_at(header, place),
+        })
     }
 
     /// Return the next `N` bytes without consuming them.

@@ -1,7 +1,7 @@
 //! The TCP header and its options (RFC 9293 section 3.1, 3.2; RFC 7323; RFC 2018; RFC 9768).
 
 use super::dissector::{u16_at, u32_at, Dissector};
-use super::{checksum, Checksum, Endpoint, Flags, Options, Segment, Skipped};
+use super::{checksum, Checksum, Flags, Options, Segment, Skipped};
 use crate::framing::Record;
 
 /// The number of TCP in an IP header.
@@ -28,20 +28,15 @@ pub fn segment(
     }
     let checksum_field = dissector.bytes.get(16..18).map(|field| u16_at(field, 0));
     let interface = dissector.kernel_interface.unwrap_or(record.interface);
+    let [source, destination] = dissector.endpoints(header);
     *segment = Segment {
         time_ns: record.time_ns,
         file: 0,
         interface,
         place: place(interface, dissector.outbound, dissector.link_tag),
         outbound: dissector.outbound,
-        source: Endpoint {
-            address: dissector.ip.source,
-            port: u16_at(header, 0),
-        },
-        destination: Endpoint {
-            address: dissector.ip.destination,
-            port: u16_at(header, 2),
-        },
+        source,
+        destination,
         sequence: u32_at(header, 4),
         acknowledgement: u32_at(header, 8),
         flags: Flags::of([header[12], header[13]]),

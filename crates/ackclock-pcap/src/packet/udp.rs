@@ -63,20 +63,15 @@ pub fn datagram(
     let payload = &dissector.bytes[HEADER_BYTES as usize..captured];
     let payload_bytes = length - HEADER_BYTES;
     let interface = dissector.kernel_interface.unwrap_or(record.interface);
+    let [source, destination] = dissector.endpoints(header);
     *datagram = Datagram {
         time_ns: record.time_ns,
         file: 0,
         interface,
         place: tcp::place(interface, dissector.outbound, dissector.link_tag),
         outbound: dissector.outbound,
-        source: Endpoint {
-            address: dissector.ip.source,
-            port: u16_at(header, 0),
-        },
-        destination: Endpoint {
-            address: dissector.ip.destination,
-            port: u16_at(header, 2),
-        },
+        source,
+        destination,
         payload_bytes,
         packet_bytes: dissector.ip.packet_bytes,
         identification: dissector.ip.identification,
