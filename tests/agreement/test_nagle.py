@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import pytest
 from pcaps import frames
+from small_networks import dumbbell
 
 import ackclock as ac
 
 pytestmark = pytest.mark.usefixtures("guest_kernel")
 
-SCENARIO = """
+#: Addresses of the senders of both engines.
+SENDERS = ("10.0.0.1", "10.1.0.1")
+#: The packet engine adds its hosts' processing delay to each packet.
+TOLERANCE_S = 1e-3
+
+
+def scenario(writes, reader):
+    return f"""
 duration = "4s"
-repeats = 1
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "20ms"
-queue = {{ discipline = "pfifo", limit = "100p" }}
+{dumbbell("20Mbit", "20ms", "100p")}
 [tcp]
 receive_window = "64KiB"
 timer_tick = "10ms"
@@ -31,16 +34,12 @@ writes = {{ {writes} }}
 [record]
 pcap = ["senders"]
 """
-#: Addresses of the senders of both engines.
-SENDERS = ("10.0.0.1", "10.1.0.1")
-#: The packet engine adds its hosts' processing delay to each packet.
-TOLERANCE_S = 1e-3
 
 
 def conversation(engine, folder, writes, reader):
     """Times, directions and lengths of the packets at the sender."""
     folder.mkdir()
-    ac.run(ac.loads(SCENARIO.format(writes=writes, reader=reader)).plan(), engine=engine, captures=folder)
+    ac.run(ac.loads(scenario(writes, reader)).plan(), engine=engine, captures=folder)
     (path,) = folder.iterdir()
     return [(frame.time_s, frame.source[0] in SENDERS, frame.payload_bytes) for frame in frames(path)]
 

@@ -45,6 +45,7 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "duplicates": 0,
                 "nagle": {"waits": 0, "seconds": 0.0},
                 "too_large_bytes": None,
+                "largest_delivered_bytes": None,
                 "zero_window": {"count": 0, "seconds": 0.0, "share": 0.0},
                 "reverse_bytes": 0,
                 "id": 0,
@@ -225,8 +226,9 @@ def test_full_speed_outweighs_small_causes():
 def test_nagle_sizes_distance_and_faults_of_the_capture_have_findings():
     nagle = reported(limited=limited(application=1.0), nagle={"waits": 200, "seconds": 8.0})
     assert any("200 times 40.0 ms: Nagle's algorithm" in finding.sentence for finding in diagnose(nagle).findings)
-    stuck = reported(limited=limited(cwnd=1.0), too_large_bytes=1460)
-    assert any("an MTU black hole" in finding.sentence for finding in diagnose(stuck).findings)
+    for delivered_bytes, words in ((200, "did: an MTU black hole."), (None, "or an outage from the first data on.")):
+        stuck = reported(limited=limited(cwnd=1.0), too_large_bytes=1460, largest_delivered_bytes=delivered_bytes)
+        assert any(finding.sentence.endswith(words) for finding in diagnose(stuck).findings)
     far = diagnose(reported(limited=limited(slow_start=1.0), handshake_s=0.7, rtt_min_s=0.7))
     assert far.verdict is Cause.NETWORK and "700 ms" in far.findings[0].sentence
     twice = reported(limited=limited(bottleneck=1.0), duplicates=100)
@@ -281,7 +283,7 @@ def test_stalls_of_segments_that_are_too_large_have_no_other_advice():
     stall = {"start_s": 1.0, "duration_s": 6.0, "class": "double_retransmission", "sender": "client"}
     result = diagnose(reported(limited=limited(cwnd=1.0), stalls=[stall], too_large_bytes=1460))
     (advice,) = (finding.next for finding in result.findings if finding.evidence.get("class"))
-    assert advice == "The segments that are too large for the path explain it."
+    assert advice == "The segments that never arrived explain it."
 
 
 def test_less_than_a_round_trip_is_too_little():
@@ -296,7 +298,7 @@ def test_every_class_of_the_analysis_has_a_cause_and_texts():
     assert (
         set(_core.CAPTURE_LIMITS) - {"unknown"}
         == set(capture_analysis.LIMITS)
-        == set(LIMITS) - {"varying_bottleneck", "unknown_bottleneck"}
+        == set(LIMITS) - {"varying_bottleneck", "unknown_bottleneck", "bottleneck_beside_udp"}
     )
     assert set(LIMITS) == set(LIMIT_ADVICE)
 

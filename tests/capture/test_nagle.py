@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import capture
 from ackclock.capture.diagnosis import diagnose
 from ackclock.capture.findings import Cause
 
-SCENARIO = """\
+BY_MESSAGE = 'slow_reader = { chunk = "200B" }'
+NODELAY = ", nodelay = true"
+
+
+def diagnosis(folder, vantage, rtt, stack="linux", reader=BY_MESSAGE, more="", every="100ms"):
+    text = f"""
 duration = "10s"
-repeats = 1
-[network]
-topology = "dumbbell"
-rate = "20Mbit"
-rtt = "{rtt}"
-queue = {{ discipline = "pfifo", limit = "100p" }}
+{dumbbell("20Mbit", rtt, "100p")}
 [tcp]
 stack = "{stack}"
 receive_window = "64KiB"
@@ -27,12 +28,6 @@ writes = {{ size = "100B", count = 2, every = "{every}"{more} }}
 [record]
 pcap = ["senders", "receivers"]
 """
-BY_MESSAGE = 'slow_reader = { chunk = "200B" }'
-NODELAY = ", nodelay = true"
-
-
-def diagnosis(folder, vantage, rtt, stack="linux", reader=BY_MESSAGE, more="", every="100ms"):
-    text = SCENARIO.format(rtt=rtt, stack=stack, reader=reader, more=more, every=every)
     ac.run(ac.loads(text).plan(), captures=folder)
     (file,) = folder.glob(f"*{vantage}*")
     return diagnose(capture.read([file]).analysis)

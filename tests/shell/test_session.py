@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from shell.test_shell import CLIENT, PYTHON, SCENARIO, SERVER, in_namespaces, running
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.figures import curves
@@ -31,14 +32,10 @@ def test_programs_run_in_the_network_one_after_the_other(tmp_path: Path):
     assert len(ac.capture([tmp_path / "captures" / "program.pcap"]).data.flows) == 2
 
 
-LOSSY = """
+LOSSY = f"""
 duration = "1s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "20p" }
-loss = { probability = 0.02 }
+{dumbbell("10Mbit", "40ms", "20p")}
+loss = {{ probability = 0.02 }}
 """
 
 

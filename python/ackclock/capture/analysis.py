@@ -164,6 +164,7 @@ def _connection(
         },
         "zero_window": _zero_window(main),
         "too_large_bytes": _too_large(directions),
+        "largest_delivered_bytes": main["largest_delivered_bytes"],
         "ecn": {
             "ce_packets": total("congestion_marks"),
             "ect1_packets": total("ect1_packets"),

@@ -19,6 +19,7 @@ from ackclock.capture import quic, udp
 from ackclock.capture.findings import (
     LIMITS,
     STALLS,
+    UNKNOWN_LINKS,
     WORTH,
     Cause,
     Finding,
@@ -173,7 +174,7 @@ def _of_tcp(analysis: Mapping[str, Any]) -> Diagnosis:
     full = summed(
         (cause_on_path(cause, name, path, bloat), value_s / total_s)
         for cause, name, value_s in spent_s
-        if name == "unknown_bottleneck"
+        if name in UNKNOWN_LINKS
     )
     verdict, long = _verdict(costs, loss, full.get(Cause.UNDECIDED, 0.0)), list(of_distance(analysis["flows"]))
     if _is_clock_wrong(analysis, total_s):
@@ -235,8 +236,8 @@ def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_
     limits: dict[str, str] = {}
     is_single = _is_single_flow(analysis)
     if udp.shares_path(analysis["flows"], udp.of_analysis(analysis)["flows"]):
-        is_single, limits["bottleneck"] = False, "shared_bottleneck"
-    if _are_faster_than_link(analysis) or (is_single and path["rate_bps"] is not None):
+        limits |= dict.fromkeys(("bottleneck", "shared_bottleneck"), "bottleneck_beside_udp")
+    elif _are_faster_than_link(analysis) or (is_single and path["rate_bps"] is not None):
         limits["shared_bottleneck"] = "bottleneck"
     elif _varies(path):
         limits |= dict.fromkeys(("bottleneck", "shared_bottleneck"), "varying_bottleneck")

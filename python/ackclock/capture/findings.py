@@ -81,9 +81,14 @@ LIMITS = {
     "shared_bottleneck": Cause.NETWORK,
     "varying_bottleneck": Cause.NETWORK,
     "unknown_bottleneck": Cause.UNDECIDED,
+    "bottleneck_beside_udp": Cause.UNDECIDED,
     "unknown_window": Cause.UNDECIDED,
     "send_buffer": Cause.HOST,
 }
+
+
+#: Limits that are a full link of which no more is known.
+UNKNOWN_LINKS = ("unknown_bottleneck", "bottleneck_beside_udp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def cause_on_path(cause: Cause, name: str, path: Mapping[str, Any], bloat: float
     """Return the cause of a limit on this path: the shaper if there is one, the network for a standing queue."""
     if path["limiter"] in ("policer", "shaper") and (cause is Cause.NETWORK or name == "bottleneck"):
         return Cause.SHAPER
-    if name in ("bottleneck", "unknown_bottleneck") and bloat is not None and bloat >= BLOATED:
+    if name in ("bottleneck", *UNKNOWN_LINKS) and bloat is not None and bloat >= BLOATED:
         return Cause.NETWORK
     return cause
 
@@ -174,7 +179,7 @@ SHOWN = {
     "bottleneck": ("limits", "rtt"),
     "shared_bottleneck": ("limits", "rtt"),
     "varying_bottleneck": ("limits", "rtt"),
-    "unknown_bottleneck": ("limits", "rtt"),
+    **dict.fromkeys(UNKNOWN_LINKS, ("limits", "rtt")),
     "send_buffer": ("limits", "pipe"),
 }
 
@@ -214,6 +219,11 @@ LIMIT_ADVICE = {
         "before it all the time: the connections began before the capture.",
         "Capture from before the connections open: that shows the path without a queue, and a shaper's burst.",
     ),
+    "bottleneck_beside_udp": (
+        "For {share} of the time the flow filled a link, or what UDP left of it: whether the UDP in the capture shares "
+        "that link is not visible.",
+        "Capture at the other end as well, or try without the UDP traffic.",
+    ),
     "unknown_window": (
         "For {share} of the time a window limited the sender: the congestion window or the receive window, whose "
         "scale is unknown.",
@@ -233,7 +243,7 @@ LIMITED = dict.fromkeys(
 
 
 #: Limits that are a link with a queue, and what is to be done if that stands.
-QUEUED = ("bottleneck", "shared_bottleneck", "varying_bottleneck", "unknown_bottleneck")
+QUEUED = ("bottleneck", "shared_bottleneck", "varying_bottleneck", *UNKNOWN_LINKS)
 
 
 SHORTER = "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
@@ -344,7 +354,7 @@ def of_stalls(
         count = len(those)
         words, then = STALL_ADVICE.get(name, ("the capture does not show why", UNKNOWN_STALL))
         if is_too_large and name in OF_LOSSES:
-            then = "The segments that are too large for the path explain it."
+            then = "The segments that never arrived explain it."
         if name in ENDS_STALLS:
             end_s = summed((stall["sender"], stall["duration_s"]) for stall in those)
             end = max(end_s, key=lambda end: end_s[end])
@@ -414,15 +424,23 @@ def of_nagle(flows: Sequence[Mapping[str, Any]], charged_s: float, total_s: floa
 
 
 def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
-    """Return the finding of an MTU black hole: what is larger than a size never arrives (RFC 2923 section 2.1)."""
-    sizes = [flow["too_large_bytes"] for flow in flows if flow["too_large_bytes"] is not None]
-    if sizes:
-        sentence = (
-            f"Segments of {min(sizes):,} bytes and more were retransmitted and never arrived, while smaller packets "
-            "did: an MTU black hole."
-        )
-        then = "Let ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
-        yield Finding(Cause.NETWORK, sentence, {"too_large_bytes": min(sizes)}, next=then, shown=("sequence",))
+    """Return the finding of an MTU black hole: what is larger than a size never arrives (RFC 2923 section 2.1).
+
+    Where no data arrived at all, an outage from the first data on looks the same.
+    """
+    stuck = [flow for flow in flows if flow["too_large_bytes"] is not None]
+    if not stuck:
+        return
+    size_bytes = min(flow["too_large_bytes"] for flow in stuck)
+    sentence = f"Segments of {size_bytes:,} bytes and more were retransmitted and never arrived"
+    then = "let ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
+    if any(flow["largest_delivered_bytes"] is not None for flow in stuck):
+        sentence += ", while smaller packets did: an MTU black hole."
+        then = then.replace("let", "Let", 1)
+    else:
+        sentence += ", nor did any data: an MTU black hole, or an outage from the first data on."
+        then = f"See whether pings of that size, not to be fragmented, are lost and small ones are not; then {then}"
+    yield Finding(Cause.NETWORK, sentence, {"too_large_bytes": size_bytes}, next=then, shown=("sequence",))
 
 
 def of_losses(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:

@@ -155,6 +155,7 @@ def _absent() -> JsonObject:
         "nagle": {"waits": 0, "seconds": 0.0},
         "zero_window": {"count": 0, "seconds": 0.0, "share": 0.0},
         "too_large_bytes": None,
+        "largest_delivered_bytes": None,
         "keep_alives": {"probes": 0, "unanswered": 0},
         "fast_open": None,
         "ack_wait_s": None,

@@ -76,7 +76,7 @@ def verdict(flows: Sequence[Flow], shares: Mapping[Cause, float]) -> Cause:
 
 def findings(flows: Sequence[Flow], shares: Mapping[Cause, float]) -> Iterable[Finding]:
     """Yield the findings on QUIC connections, failed handshakes first."""
-    yield from _unanswered(flows)
+    yield from _initials_without_response(flows)
     yield from _versions(flows)
     yield from _amplification(flows, shares.get(Cause.HOST))
     yield from _applications(flows, shares.get(Cause.APPLICATION))
@@ -91,7 +91,7 @@ def findings(flows: Sequence[Flow], shares: Mapping[Cause, float]) -> Iterable[F
         yield Finding(Cause.UNDECIDED, sentence, {"connections": len(flows)}, shares[Cause.UNDECIDED], then)
 
 
-def _unanswered(flows: Sequence[Flow]) -> Iterable[Finding]:
+def _initials_without_response(flows: Sequence[Flow]) -> Iterable[Finding]:
     those = [flow["quic"]["handshake"] for flow in flows if flow["quic"]["handshake"]["state"] == "unanswered"]
     if not those:
         return

@@ -42,7 +42,7 @@ def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def shares_path(flows: Sequence[Mapping[str, Any]], datagrams: Sequence[Mapping[str, Any]]) -> bool:
-    """Return True if UDP has a part of the payload on the way of TCP's data.
+    """Return True if UDP has a part of the payload that may share the path of TCP's data.
 
     `flows` are TCP's, `datagrams` UDP's. Datagrams to a host that sends TCP's data, or from one that receives it, go
     the other way.

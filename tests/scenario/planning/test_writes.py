@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.errors import ScenarioError
 
-TEXT = """
+TEXT = f"""
 duration = "10s"
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-queue = { discipline = "pfifo", limit = "100p" }
+{dumbbell("10Mbit", "40ms")}
 [[flows]]
 """
 
