@@ -300,8 +300,8 @@ class Bridge:
         """Return True until the bridge has stopped, or has failed."""
 
     def thread_id(self) -> int: ...
-    def take_begun(self) -> list[tuple[int, int, dict[str, tuple[str, int]]]]:
-        """Return the connections that have begun since the last call: flow, protocol, address and port by end."""
+    def take_begun(self) -> list[tuple[int, dict[str, tuple[str, int]]]]:
+        """Return the connections that have begun since the last call: flow, address and port by end."""
 
     def stop(self) -> dict[str, Any]:
         """Stop; return lateness, connections, and counts of packets that were not carried. Raises `OSError`."""

@@ -72,14 +72,14 @@ impl Bridge {
             .ok_or_else(stopped)
     }
 
-    /// Return the connections that have begun since the last call, without counts: flow, protocol, and by the name of
-    /// each end the address and the port there.
-    fn take_begun<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, u8, Bound<'py, PyDict>)>> {
+    /// Return the connections that have begun since the last call, without counts: flow, and by the name of each end
+    /// the address and the port there.
+    fn take_begun<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, Bound<'py, PyDict>)>> {
         let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = bridge.as_ref().map(shell::Bridge::take_begun);
         let begun = begun.unwrap_or_default().into_iter();
         begun
-            .map(|one| Ok((one.flow, one.key.protocol, ends(py, &one, &self.names)?)))
+            .map(|one| Ok((one.flow, ends(py, &one, &self.names)?)))
             .collect()
     }
 

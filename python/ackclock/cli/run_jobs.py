@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
 
 #: Runs of one scenario in one call.
 MAX_REPEATS = 10_000
-
-#: Keys in a folder's name, and hexadecimal digits that tell values apart.
-MAX_NAMED, DIGITS = 3, 6
 
 #: The engine that has kernels, and the one that has users' stacks.
 LINUX = "linux"
@@ -336,9 +332,10 @@ def settings_suffix(settings: Sequence[str]) -> str:
     """Return a suffix for what `--set` changed, such as `-limit-5211e7`: other values do not replace the result."""
     if not settings:
         return ""
-    keys = [text.partition("=")[0].rpartition(".")[2] for text in settings[:MAX_NAMED]]
-    digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()[:DIGITS]
-    return "-" + "-".join([*(re.sub(r"\W", "", key) for key in keys), digest])
+    from ackclock.dataset import folders
+
+    keys = [re.sub(r"\W", "", text.partition("=")[0].rpartition(".")[2]) for text in settings]
+    return f"-{folders.key_suffix(keys, settings)}"
 
 
 def _check_folders(folders: Sequence[Path]) -> None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ackclock.dataset import result_kind
 from ackclock.dataset.result_kind import Kind
@@ -25,6 +28,16 @@ from ackclock.system.files import LockedTempDir, is_temporary, lock
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
+
+
+#: Keys in a folder's name, and hexadecimal digits that distinguish their values.
+MAX_NAMED, DIGITS = 3, 6
+
+
+def key_suffix(keys: Sequence[str], content: Any) -> str:
+    """Return the end of a folder's name that is different for each content, such as `limit-5211e7`."""
+    digest = hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()
+    return "-".join([*keys[:MAX_NAMED], digest[:DIGITS]])
 
 
 class WriteError(InputError):

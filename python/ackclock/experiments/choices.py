@@ -16,7 +16,6 @@ it is less, where the harm is (y − x) / y: their retransmission rate, and thei
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -53,8 +52,8 @@ SEEDS = ("seeds", "repeats")
 #: The key whose choices may harm other flows, and the size of flows that leave the network to the others.
 CONGESTION, ONE_PACKET = KEYS["congestion"], "1p"
 
-#: The table as JSON, in the folder, and the number of digits in the folder's name.
-TABLE, DIGITS = "comparison.json", 6
+#: The table as JSON, in the folder.
+TABLE = "comparison.json"
 
 #: A key before its values: an algorithm with parameters has its equals signs within braces.
 _KEY = re.compile(r"[^,={]+=")
@@ -205,8 +204,7 @@ class Job:
 def folder_name(scenario: str, loaded: Loaded, found: Vary, engine: str, seeds: Sequence[int] | None) -> str:
     """Return the default name of a comparison's folder: each comparison has its own."""
     parts = [loaded.source.text, found.key, found.values, engine, seeds]
-    digest = hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
-    return f"{scenario}-compare-{found.axis.last}-{digest[:DIGITS]}"
+    return f"{scenario}-compare-{folders.key_suffix([found.axis.last], parts)}"
 
 
 def write(result: Choices, folder: Path) -> None:

@@ -70,10 +70,10 @@ class Sockets:
                 seen.latest = statistics
                 seen.reported.append((time_s - self._zero_s, statistics))
 
-    def begin(self, begun: Iterable[tuple[int, int, Mapping[str, Address]]]) -> None:
-        """Take connections that have begun: flow, protocol, addresses by end."""
+    def begin(self, begun: Iterable[tuple[int, Mapping[str, Address]]]) -> None:
+        """Take connections that have begun: flow, addresses by end."""
         with self._lock:
-            for flow, _, ends in begun:
+            for flow, ends in begun:
                 self._of_flow.setdefault(flow, []).append(self._pair(ends))
 
     def fill(self, samples: Mapping[str, Any]) -> dict[str, Any]:

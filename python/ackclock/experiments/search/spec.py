@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ackclock.dataset import folders
 from ackclock.errors import InputError, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
@@ -21,9 +22,6 @@ from ackclock.scenario.points import Sweep, label, short_labels
 
 #: Ends of a ladder.
 SMALLEST, LARGEST = "smallest", "largest"
-
-#: Number of keys and of digits in a question's name.
-MAX_NAMED, DIGITS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -147,9 +145,9 @@ class Question:
     @property
     def name(self) -> str:
         """Return a name that identifies the question: its keys, and the beginning of a hash of all it contains."""
-        keys = [vary.axis.last for vary in self.varied[:MAX_NAMED]]
+        keys = [vary.axis.last for vary in self.varied]
         asked = {key: value for key, value in self.about.items() if key != "scenario_name"}
-        return "-".join([*keys, hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:DIGITS]])
+        return folders.key_suffix(keys, asked)
 
     @property
     def sum(self) -> str:
