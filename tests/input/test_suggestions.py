@@ -50,6 +50,11 @@ def test_a_misspelt_name_has_one_suggestion():
     assert nearest("utilsation", METRICS) == '"utilisation"'
 
 
+def test_permuted_names_are_recognised():
+    assert nearest("group_share_min", METRICS) == '"min_group_share"'
+    assert nearest("p95_delay_queue", METRICS) == '"queue_delay_p95_s"'
+
+
 def test_few_names_are_listed_and_many_are_not():
     few = [f"name {number}" for number in range(MAX_LISTED)]
     assert nearest("", few).count('"') == 2 * MAX_LISTED

@@ -336,6 +336,17 @@ def test_all_mistakes_are_reported_in_the_order_of_the_lines():
     assert [line.split(" ")[0] for line in mistakes(text)] == ["x.toml:2:", "x.toml:7:", "x.toml:13:"]
 
 
+def test_a_misspelt_topology_does_not_hide_the_mistakes_of_its_keys():
+    text = changed('"dumbbell"', '"dumbell"').replace('"10Mbit"', '"10mbps"')
+    assert [line.split(" ")[1] for line in mistakes(text)] == ["network.topology:", "network.rate:"]
+
+
+def test_own_algorithms_and_kinds_of_traffic_have_hints():
+    control, kind = mistakes(changed('"cubic"', '"mine"\nkind = "web"'))
+    assert control.endswith("one of your own needs its file: --module FILE")
+    assert "expected a kind of traffic in [[traffic]]" in kind
+
+
 def test_the_line_is_that_of_the_right_one_of_several_tables():
     text = GOOD + '\n[[flows]]\ncongestion = "reno"\ncount = 0\n\n[[flows]]\ncongestion = { kind = "reno", x = 1 }\n'
     found = mistakes(text)

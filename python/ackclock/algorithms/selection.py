@@ -54,7 +54,8 @@ class FromSpec(Reader):
     def _checked_name(self, name: object, loc: Loc, known: tuple[str, ...]) -> str:
         if name in known:
             return str(name)
-        raise faults([fault_at(loc, name, nearest(name, known))])
+        own = "; one of your own needs its file: --module FILE" if self.family == "congestion" else ""
+        raise faults([fault_at(loc, name, nearest(name, known) + own)])
 
     def json_schema(self) -> dict[str, Any]:  # noqa: D102
         from ackclock.input.patterns import TomlSchema

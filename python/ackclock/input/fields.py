@@ -179,6 +179,11 @@ def faults(details: Collection[InitErrorDetails]) -> ValidationError:
     return ValidationError.from_exception_data("scenario", list(details))
 
 
+def details(error: ValidationError) -> list[InitErrorDetails]:
+    """Return the mistakes of a table, to be given to `faults` with others of the same one."""
+    return [_explained(Table, detail) for detail in error.errors(include_url=False)]
+
+
 def shown(value: object) -> str:
     """A value as the user wrote it, short and on one line."""
     if isinstance(value, dict):
@@ -214,15 +219,17 @@ def nearest(word: object, known: Collection[object]) -> str:
 def suggestions(word: object, names: Collection[str]) -> list[str]:
     """Return the known names that an unknown word may mean, the likeliest first.
 
-    Those that it is another word for, else the one that it misspells, else those that share words with it, else the one
-    that it is like.
+    The one that has all of its words, in another order or among others, else those that it is another word for, else
+    the one that it misspells, else those that share words with it, else the one that it is like.
     """
     text = _lower(word)
     parts = _parts(text)
+    whole = [name for name in names if len(parts) > 1 and set(parts) <= set(_parts(name.lower()))]
     meant = [name for key in ("_".join(parts), *parts) for name in SYNONYMS.get(key, ()) if name in names]
     shared = {name: sum(_is_in(part, name) for part in parts) for name in names}
     return (
-        list(dict.fromkeys(meant))[:SUGGESTIONS]
+        sorted(whole, key=len)[:1]
+        or list(dict.fromkeys(meant))[:SUGGESTIONS]
         or _alike(text, names, MISSPELT)[:1]
         or sorted((name for name in names if shared[name]), key=lambda name: -shared[name])[:SUGGESTIONS]
         or _alike(text, names, ALIKE)[:1]

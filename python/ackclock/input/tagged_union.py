@@ -8,10 +8,10 @@ from functools import reduce
 from operator import or_
 from typing import Any, get_args
 
-from pydantic import TypeAdapter
-from pydantic_core import core_schema
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import InitErrorDetails, core_schema
 
-from ackclock.input.fields import Table, fault, fault_at, faults, nearest, shown
+from ackclock.input.fields import Table, closest, details, fault, fault_at, faults, nearest, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,21 @@ class Chosen:
             raise faults([fault_at((self.key,), value, f"a {self.key}: {nearest('', tuple(self.tables))}", "nothing")])
         name = value.get(self.key, self.default)
         if not isinstance(name, str) or name not in self.tables:
-            raise faults([fault_at((self.key,), name, nearest(name, tuple(self.tables)))])
+            unknown = fault_at((self.key,), name, nearest(name, tuple(self.tables)))
+            raise faults([unknown, *self._mistakes_below(closest(name, tuple(self.tables)), value)])
         return self.tables[name].model_validate(value)
+
+    def _mistakes_below(self, meant: str | None, value: Mapping[str, Any]) -> list[InitErrorDetails]:
+        """Return what is wrong of the keys that are written, if the table is the one that a misspelt name means."""
+        if meant is None:
+            return []
+        try:
+            self.tables[meant].model_validate({**value, self.key: meant})
+        except ValidationError as error:
+            table = self.tables[meant]
+            known = {*table.keys()} & {*value}
+            return [each for each in details(error) if known.intersection(each["loc"][:1])]
+        return []
 
     def __get_pydantic_core_schema__(self, source: object, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)

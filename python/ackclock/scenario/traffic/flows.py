@@ -131,6 +131,7 @@ class Transfers(Sending):
     hints: ClassVar[Mapping[str, str]] = {
         **{key: f"it in a table: tcp = {{ {key} = … }}" for key in algorithms.spec("stack", DEFAULT_STACK).parameters},
         "stack": 'it in a table: tcp = { stack = "…" }',
+        "kind": "a kind of traffic in [[traffic]]; [[flows]] are long-lived, or of one size",
     }
 
     congestion: Congestion | None = Field(
