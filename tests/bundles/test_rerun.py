@@ -44,13 +44,15 @@ def rejection(*arguments, status: int = 2) -> str:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A run, a quick one, a sweep and a comparison."""
+    """A run, a quick one, a sweep, a search and a comparison."""
     place = tmp_path_factory.mktemp("results")
     (place / "small.toml").write_text(SMALL)
     (place / "swept.toml").write_text(SWEPT)
     done("run", place / "small.toml", "--out", place / "run", "--seed", "7")
     done("run", place / "small.toml", "--out", place / "quick", "--quick", "--no-report")
     done("sweep", place / "swept.toml", "--out", place / "sweep", "--metrics", "utilisation,jain", "--no-report")
+    search = ["--vary", "limit=4p..12p/5", "--require", "utilisation >= 60%", "--repeats", "2"]
+    done("find", place / "small.toml", *search, "--out", place / "found")
     done("compare", place / "small.toml", "--engine", "packet,fluid,theory", "--out", place / "compared", "--no-report")
     (place / "run" / "notes").mkdir()
     (place / "run" / "notes" / "figure.txt").write_text("what I saw")
@@ -59,7 +61,13 @@ def results(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("run", "--without-data"), ("quick", "--data"), ("sweep", "--without-data"), ("compared", "--data")],
+    [
+        ("run", "--without-data"),
+        ("quick", "--data"),
+        ("sweep", "--without-data"),
+        ("found", "--data"),
+        ("compared", "--data"),
+    ],
 )
 def test_a_rerun_is_equal_byte_for_byte(results, tmp_path, name, data):
     done("bundle", results / name, "--out", tmp_path / "x.tar", data)

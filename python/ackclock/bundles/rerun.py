@@ -29,12 +29,17 @@ from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import comparison, runner
 from ackclock.experiments.comparison import Sample, difference
+from ackclock.experiments.search import result as search_result
+from ackclock.experiments.search import search as searches
+from ackclock.experiments.search import spec
+from ackclock.experiments.search.result import RUNS
 from ackclock.experiments.sweep import result as sweep_result
 from ackclock.experiments.sweep import run as sweeps
 from ackclock.metrics import METRICS
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.options import KERNEL
+from ackclock.scenario.planning import Loaded
 from ackclock.scenario.points import described
 from ackclock.system.files import printable, readable
 
@@ -105,10 +110,10 @@ def _verdict(given: Sequence[float], again: Sequence[float], exact: bool) -> str
 
 
 #: Kinds of results that can be run again.
-RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
+RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON, Kind.SEARCH)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
-REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, archive.METRICS))
+REQUIRED = frozenset((MANIFEST, comparison.TABLE, POINTS, RUNS, archive.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -212,7 +217,7 @@ def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
     found = opened[0].kind.value if opened else "no results"
     if opened and opened[0].has_programs:
         found = "the result of `ackclock shell`, whose programs ran in real time"
-    return InputError(f"{readable(path)}: found {found}; expected a bundle of runs, sweeps or comparisons")
+    return InputError(f"{readable(path)}: found {found}; expected a bundle of runs, sweeps, searches or comparisons")
 
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:
@@ -277,10 +282,7 @@ def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
     with _reading(result.name):
         given = sweep_result.read(result.folder)
         order = given.manifest["sweep"]
-        _check_own_code(result, order.get("module"), order.get("stacks") or (), options)
-        loaded = planning.loads(order["scenario"], _name_of(given.manifest))
-        loaded = replace(loaded, module=options.module, stacks=options.stacks)
-        loaded = loaded.on(_kernel(result, order["kernel"], options, [order["engine"]]))
+        loaded = _loaded(result, order, _name_of(given.manifest), options)
         chosen = {key: order[key] for key in ("seeds", "metrics", "samples", "where")}
         job = sweeps.prepare(loaded, order["engine"], out=target, **chosen)
     done = replace(job, jobs=options.jobs, command=options.command).perform(options.progress)
@@ -300,8 +302,33 @@ def _points(
         yield where, rows.to_dicts(), second.get(point[0], [])
 
 
+def _search(result: Opened, target: Path, options: Options) -> Outcome:
+    """A search again, from its first run on; the answer says what the runs cost, so only the runs are compared."""
+    with _reading(result.name):
+        manifest = manifests.read(result.folder, Kind.SEARCH)
+        order = manifest.about["find"]
+        question = spec.restored(order, _loaded(result, order, str(order["scenario_name"]), options))
+        given = search_result.read_runs(result.folder, question)
+    found = searches.find(question, jobs=options.jobs)
+    search_result.write(found, target, command=options.command)
+    rows = [
+        row
+        for number in sorted(given.keys() | found.runs.keys())
+        for row in metrics(given.get(number, ()), found.runs.get(number, ()), where=question.described(number))
+    ]
+    equal = _equal(*({RUNS: manifests.read(folder).files[RUNS]} for folder in (result.folder, target)))
+    return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
+
+
+def _loaded(result: Opened, order: Mapping[str, Any], name: str, options: Options) -> Loaded:
+    """The scenario of a sweep or a search, with what this user gives beside it."""
+    _check_own_code(result, order.get("module"), order.get("stacks") or (), options)
+    loaded = replace(planning.loads(order["scenario"], name), module=options.module, stacks=options.stacks)
+    return loaded.on(_kernel(result, order.get("kernel"), options, [order["engine"]]))
+
+
 #: Functions that run a result of a kind again.
-_RERUN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
+_RERUN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison, Kind.SEARCH: _search}
 
 
 def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:

@@ -93,7 +93,7 @@ def _print_outcome(outcome: Outcome) -> None:
     for note in outcome.notes:
         console.print(Text(f"  {note}"), soft_wrap=True)
     if not outcome.same_bytes:
-        console.print(_points_table(outcome) if outcome.kind is Kind.SWEEP else _metrics_table(outcome))
+        console.print(_points_table(outcome) if outcome.kind in (Kind.SWEEP, Kind.SEARCH) else _metrics_table(outcome))
 
 
 def _metrics_table(outcome: Outcome) -> Table:

@@ -247,6 +247,11 @@ def _runs(folder: Path, question: Question) -> Runs:
     if manifest.about["find"]["sum"] != question.sum or manifest.about["ackclock"] != _core.version:
         return {}
     manifest.check([RUNS])
+    return read_runs(folder, question)
+
+
+def read_runs(folder: Path, question: Question) -> Runs:
+    """Return the runs of a result of this question."""
     return _read(pl.read_parquet(folder / RUNS), question.metrics)
 
 

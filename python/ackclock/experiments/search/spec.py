@@ -14,7 +14,17 @@ from ackclock.errors import InputError, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary, relocated
-from ackclock.experiments.search.criteria import NO_STARVATION, RISK, SAMPLE_SIZES, Constraint, Objective, check_groups
+from ackclock.experiments.search.criteria import (
+    NO_STARVATION,
+    RISK,
+    SAMPLE_SIZES,
+    Constraint,
+    Objective,
+    check_groups,
+    parse_constraint,
+    parse_objective,
+)
+from ackclock.input import cli_values
 from ackclock.metrics import check_names, main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
@@ -125,6 +135,7 @@ class Question:
             "scenario": self.loaded.source.text,
             "scenario_name": self.loaded.source.name,
             "varied": {vary.key: [label(value) for value in vary.values] for vary in self.varied},
+            "ladder": self.varied[-1].key if self.varied[-1].ordered else None,
             "needs": [need.text for need in self.constraints],
             "bounds": [(need.metric, need.bound) for need in self.constraints],
             "goals": [self.end] * bool(self.end) + [str(goal) for goal in self.objectives],
@@ -146,13 +157,17 @@ class Question:
     def name(self) -> str:
         """Return a name that identifies the question: its keys, and the beginning of a hash of all it contains."""
         keys = [vary.axis.last for vary in self.varied]
-        asked = {key: value for key, value in self.about.items() if key != "scenario_name"}
+        asked = {key: value for key, value in self.about.items() if key not in ("scenario_name", "ladder")}
         return folders.key_suffix(keys, asked)
 
     @property
     def sum(self) -> str:
         """The SHA-256 of what runs depend on: with the same one, what was run need not be run again."""
-        runs = {key: value for key, value in self.about.items() if key not in ("needs", "bounds", "goals", "repeats")}
+        runs = {
+            key: value
+            for key, value in self.about.items()
+            if key not in ("ladder", "needs", "bounds", "goals", "repeats")
+        }
         return hashlib.sha256(json.dumps([runs, sorted(self.metrics)]).encode()).hexdigest()
 
 
@@ -198,6 +213,28 @@ def question(  # noqa: PLR0913 (what is asked, and how it is answered)
     if not (allow_starvation or is_judged) and _competing(plans[0]) > 1:
         made = replace(made, constraints=(*constraints, NO_STARVATION))
     return made
+
+
+def restored(about: Mapping[str, Any], loaded: Loaded) -> Question:
+    """Return the question of a manifest (`Question.about`) for its scenario. Raises `InputError`."""
+    varied = [
+        Vary(key, tuple(map(cli_values.value, values)), key == about["ladder"])
+        for key, values in about["varied"].items()
+    ]
+    known = {NO_STARVATION.text: NO_STARVATION}
+    constraints = [known.get(text) or parse_constraint(text) for text in about["needs"]]
+    ends = [goal for goal in about["goals"] if goal in (SMALLEST, LARGEST)]
+    return question(
+        loaded,
+        varied,
+        constraints,
+        [parse_objective(goal) for goal in about["goals"] if goal not in ends],
+        end=ends[0] if ends else None,
+        engine=about["engine"],
+        seed=about["seed"],
+        repeats=about["repeats"],
+        allow_starvation=True,
+    )
 
 
 def _competing(plan: Plan) -> int:
