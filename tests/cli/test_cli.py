@@ -424,6 +424,9 @@ def test_plot_overlays_a_result(results, tmp_path):
 def test_plot_rejects_what_it_cannot_draw(results, tmp_path):
     assert "no finished transfers" in rejected("plot", results / "out", "response")
     assert rejected("plot", results / "out", "cwmd").startswith('KIND: found "cwmd"; expected "cwnd"')
+    assert rejected("plot", "cwnd", results / "out").startswith(
+        "RUN: found a kind of figure; expected the result first"
+    )
     assert "expected a file name that ends in .png, .pdf, .svg or .pgf" in rejected(
         "plot", results / "out", "cwnd", "--out", tmp_path / "x.xlsx"
     )

@@ -172,6 +172,8 @@ def _default_kind(result: Path, given: str | None) -> str:
     """Return the kind of figure; that of a sweep is the default. Raises `InputError`."""
     from ackclock.dataset.result_kind import Kind, kind
 
+    if given is not None and str(result) in all_kinds() and not result.exists():
+        raise InputError(f"RUN: found a kind of figure; expected the result first: ackclock plot {given} {result}")
     if given is not None:
         return given
     if kind(result) is Kind.SWEEP:

@@ -137,10 +137,14 @@ def windows_to_add(view: RunView) -> Lines:
 
 
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
-    """Return each flow's goodput over the preceding `window_s` (default: `goodput_window`), bit/s, ≤ 2,000 times.
+    """Return each TCP flow's goodput over the preceding `window_s` (default: `goodput_window`), bit/s, ≤ 2,000 times.
 
-    Raises `InputError` if nothing tells what was delivered.
+    Of a run with UDP flows only there are the times. Raises `InputError` if nothing tells what was delivered.
     """
+    if not view.cached(instants).times_s.size and not view.datagram_samples.is_empty():
+        sampled_s = Grid.of(view.datagram_samples).times_s
+        sampled_s = sampled_s[:: max(1, sampled_s.size // 1000)]
+        return Lines(sampled_s, np.empty((sampled_s.size, 0)), (), ())
     _check(view, "delivered_bytes", "bytes delivered")
     span_s = goodput_window(view) if window_s is None else window_s
     flows, step = view.cached(_sampled_flows), max(1, view.cached(instants).times_s.size // 1000)
@@ -165,8 +169,9 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
     """Return the payload of each UDP flow that arrived over the `window_s` before these times, in bit/s."""
     grid = Grid.of(view.datagram_samples)
     values = np.empty((times_s.size, grid.flows.size))
-    for column, sofar in enumerate(grid.delivered_bytes.T):
-        now, before = (np.interp(at_s, grid.times_s, sofar) for at_s in (times_s, times_s - window_s))
+    sampled_s, delivered_bytes = np.append(0.0, grid.times_s), np.pad(grid.delivered_bytes, ((1, 0), (0, 0)))
+    for column, sofar in enumerate(delivered_bytes.T):
+        now, before = (np.interp(at_s, sampled_s, sofar) for at_s in (times_s, times_s - window_s))
         values[:, column] = 8 * (now - before) / window_s
     rows = view.datagrams.filter(pl.col("flow").is_in(pl.Series(grid.flows).implode())).iter_rows(named=True)
     named = [(f"flow {row['flow']} {row['congestion']}", group_name(row, view.plan)) for row in rows]
@@ -184,7 +189,9 @@ def _is_active(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.
 
 def goodput_window(view: RunView) -> float:
     """Return the averaging window of goodput curves (s): as the metrics', at most a tenth of the run."""
-    return min(dynamics.window(view), max(view.duration_s / 10, view.cached(instants).interval_s))
+    sampled = view.cached(instants)
+    interval_s = sampled.interval_s if sampled.times_s.size else Grid.of(view.datagram_samples).interval_s
+    return min(dynamics.window(view), max(view.duration_s / 10, interval_s))
 
 
 def queue(view: RunView, link: int | None = None) -> Queue:

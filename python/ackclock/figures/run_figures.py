@@ -105,11 +105,12 @@ def goodput(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
     """Return total and per-flow goodput, averaged over a sliding window that the title names."""
     window_s = curves.goodput_window(view)
     lines = curves.goodputs(view, window_s)
-    rate_bps, total = curves.link_rate(view), lines.total()
-    unit_bps, unit = numbers.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
-    each_bps, each_unit = numbers.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
     datagrams = curves.datagram_goodputs(view, lines.times_s, window_s)
-    every = lines.join(datagrams)
+    every, is_mixed = lines.join(datagrams), bool(lines.count and datagrams.count)
+    summed = lines if lines.count else datagrams
+    rate_bps, total = curves.link_rate(view), summed.total()
+    unit_bps, unit = numbers.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
+    each_bps, each_unit = numbers.scale(float(np.nanmax(summed.values, initial=0)), "bit/s")
     sums: list[Layer] = [Line("all flows", lines.times_s, total / unit_bps, BLUE, listed=False)]
     each: list[Layer] = [*figure_spec.curves(every, 1 / each_bps)]
     if lines.count > 1 and every.count <= figure_spec.MAX_LINES:
@@ -122,11 +123,12 @@ def goodput(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
             each += other.lines(lines, theirs, 1 / each_bps)
     is_single = every.count == 1 and not laid
     whose = "" if is_single else ": of all flows together, and of each"
-    what = f"Goodput at the senders, averaged over the last {window_s:.2g} s{whose}"
+    what = f"Goodput{' at the senders' if lines.count else ''}, averaged over the last {window_s:.2g} s{whose}"
     caption = explained(every, what)
     if datagrams.count:
-        caption += " UDP flows are drawn by what their receivers got; the upper curve is without them."
-    all_flows = "All TCP flows" if datagrams.count else "All flows"
+        without = "; the upper curve is without them" if is_mixed else ""
+        caption += f" UDP flows are drawn by what their receivers got{without}."
+    all_flows = "All TCP flows" if is_mixed else "All flows"
     above = Panel(
         Axis(f"{all_flows} ({unit})", unit, from_zero=True),
         sums,

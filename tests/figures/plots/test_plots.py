@@ -10,7 +10,9 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from small_networks import dumbbell
 
+import ackclock as ac
 from ackclock import metrics
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
@@ -181,3 +183,15 @@ def test_distribution_function() -> None:
     values, share = empirical(np.array([3.0, 1.0, math.nan, 2.0]), np.array([1.0, 1.0, 9.0, 2.0]))
     assert list(values) == [1, 2, 3]
     assert list(share) == [0.25, 0.75, 1.0]
+
+
+def test_goodput_of_udp_flows_only() -> None:
+    """100 datagrams of 1,000 bytes a second are 0.8 Mb/s, on time as soon as the window is full."""
+    traffic = '[[traffic]]\nkind = "udp"\nrate = "100/s"\npacket = "1000B"'
+    data = ac.run(ac.loads(f'duration = "5s"\n{dumbbell("2Mbit", "20ms")}\n{traffic}'))
+    view = next(iter(metrics.runs(data)))
+    window_s = curves.goodput_window(view)
+    times_s = curves.goodputs(view, window_s).times_s
+    rates_bps = curves.datagram_goodputs(view, times_s, window_s).values[times_s > window_s + 0.1]
+    assert rates_bps == pytest.approx(np.full(rates_bps.shape, 0.8e6), rel=0.05)
+    assert "flow 0" not in texts(plots.KINDS["goodput"](data))  # a single curve needs no legend
