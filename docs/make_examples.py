@@ -29,6 +29,7 @@ what each command took. Besides the above,
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -233,14 +234,15 @@ def _copy_checkout(folder: Path) -> None:
 
 
 def _elided(shown: str, output: str) -> str:
-    """The output up to the line that an ellipsis follows in what was shown."""
-    lines = shown.split("\n")
-    places = [number for number, line in enumerate(lines) if line.strip() == ELLIPSIS]
-    if not places:
-        return output
-    fresh = output.split("\n")
-    last = fresh.index(lines[places[0] - 1])
-    return "\n".join([*fresh[: last + 1], lines[places[0]]])
+    """The output without what ellipses stand for: all between the line above one and the line below it, or the end."""
+    lines, fresh = shown.split("\n"), output.split("\n")
+    kept: list[str] = []
+    at = 0
+    for place in (number for number, line in enumerate(lines) if line.strip() == ELLIPSIS):
+        last = fresh.index(lines[place - 1], at) + 1
+        kept += [*fresh[at:last], lines[place]]
+        at = fresh.index(lines[place + 1], last) if place + 1 < len(lines) else len(fresh)
+    return "\n".join([*kept, *fresh[at:]])
 
 
 def remade(names: Sequence[str], page: Callable[[], Page], *, check: bool) -> tuple[list[str], list[str]]:
@@ -267,20 +269,25 @@ def _list(names: Sequence[str]) -> int:
 
 def main() -> int:
     """Exit status: 1 if `--check` was given and a page would change, or if a sentence is not true any more."""
-    pages = [name for name in sys.argv[1:] if not name.startswith("--")] or list(PAGES)
-    if "--claims" in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", metavar="PAGE", nargs="*", help="pages to remake (default: all that are run)")
+    parser.add_argument("--contributing", action="store_true", help="the walk-through of CONTRIBUTING instead")
+    parser.add_argument("--check", action="store_true", help="only say which pages would change")
+    parser.add_argument("--claims", action="store_true", help="list the sentences that are checked; run nothing")
+    given = parser.parse_args()
+    pages = given.pages or list(PAGES)
+    if given.claims:
         return _list([*pages, WALK, *RECORDED])
-    check = "--check" in sys.argv[1:]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        if "--contributing" in sys.argv[1:]:
-            changed, untrue = remade([WALK], lambda: Walk(folder), check=check)
+        if given.contributing:
+            changed, untrue = remade([WALK], lambda: Walk(folder), check=given.check)
         else:
             shutil.copytree(ROOT / "scenarios", folder / "scenarios")
-            changed, untrue = remade(pages, lambda: Page(folder), check=check)
-    print("\n".join(f"{'would change' if check else 'rewrote'} {name}" for name in changed) or "nothing changed")
+            changed, untrue = remade(pages, lambda: Page(folder), check=given.check)
+    print("\n".join(f"{'would change' if given.check else 'rewrote'} {name}" for name in changed) or "nothing changed")
     print("\n".join(untrue), end="\n" if untrue else "")
-    return 1 if untrue or (check and changed) else 0
+    return 1 if untrue or (given.check and changed) else 0
 
 
 if __name__ == "__main__":

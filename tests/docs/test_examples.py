@@ -148,3 +148,10 @@ def test_what_the_page_of_the_kernel_states_is_true_of_its_table():
     text, _ = make_matrix.made()
     assert claims.CLAIM.search(text)
     assert claims.untrue(text) == []
+
+
+def test_ellipses_omit_lines():
+    output = "a\nb\nc\nd\ne\nf"
+    assert make_examples._elided("a\nb\n…\ne\nf", output) == "a\nb\n…\ne\nf"
+    assert make_examples._elided("x\nb\n…\nd\n…", output) == "a\nb\n…\nd\n…"
+    assert make_examples._elided("x", output) == output
