@@ -293,13 +293,13 @@ class Bridge:
         simulation: Simulation,
         ends: Sequence[tuple[str, int, Sequence[str], str | None]],
         routes: Sequence[tuple[int, int, int, int]],
+        relay: tuple[str, int, int] | None = None,
     ) -> Bridge:
         """Begin between ends (name, descriptor, addresses, capture) by routes (two of them, a range of flows)."""
 
-    def is_running(self) -> bool:
-        """Return True until the bridge has stopped, or has failed."""
-
+    def is_running(self) -> bool: ...
     def thread_id(self) -> int: ...
+    def relayed(self, address: str) -> list[tuple[str, int]] | None: ...
     def take_begun(self) -> list[tuple[int, dict[str, tuple[str, int]]]]:
         """Return the connections that have begun since the last call: flow, address and port by end."""
 

@@ -16,7 +16,9 @@ use crate::simulation::Simulation;
 /// A thread that carries packets between TUN devices and a simulation, whose time is that of the clock.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Bridge {
-    bridge: Mutex<Option<shell::Bridge>>,
+    running: Mutex<Option<shell::Bridge>>,
+    /// Keys of the connections, which are known after the end, too.
+    keys: shell::Keys,
     /// Names of the ends, by device.
     names: Vec<String>,
 }
@@ -28,12 +30,15 @@ type EndOfBridge = (String, i32, Vec<IpAddr>, Option<String>);
 impl Bridge {
     /// Begin. `ends` have a name, the file descriptor of a device, which is duplicated, addresses, and the file of a
     /// capture. `routes` are between two of them, by their numbers, the senders' end of the simulation's external
-    /// flows first: of those the first, and that after the last. Raises `OSError`.
+    /// flows first: of those the first, and that after the last. `relay` is the address at the first end, with its ports
+    /// for TCP and UDP, of what carries connections with other addresses on. Raises `OSError`.
     #[new]
+    #[pyo3(signature = (simulation, ends, routes, relay=None))]
     fn new(
         simulation: &Simulation,
         ends: Vec<EndOfBridge>,
         routes: Vec<(usize, usize, u32, u32)>,
+        relay: Option<(IpAddr, u16, u16)>,
     ) -> PyResult<Bridge> {
         let names = ends.iter().map(|(name, ..)| name.clone()).collect();
         let open = |(_, device, addresses, capture): EndOfBridge| -> PyResult<shell::Device> {
@@ -49,22 +54,28 @@ impl Bridge {
             flows: first..after,
         };
         let routes = routes.into_iter().map(route).collect();
-        let bridge = shell::Bridge::start(simulation.shared(), devices, routes)?;
+        let relay = relay.map(|(address, tcp_port, udp_port)| shell::Relay {
+            end: 0,
+            address,
+            ports: [tcp_port, udp_port],
+        });
+        let bridge = shell::Bridge::start(simulation.shared(), devices, routes, relay)?;
         Ok(Bridge {
-            bridge: Mutex::new(Some(bridge)),
+            keys: bridge.keys(),
+            running: Mutex::new(Some(bridge)),
             names,
         })
     }
 
     /// Return true until the bridge has stopped, or has failed.
     fn is_running(&self) -> bool {
-        let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner);
+        let bridge = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         bridge.as_ref().is_some_and(shell::Bridge::is_running)
     }
 
     /// Return the thread's number in the system.
     fn thread_id(&self) -> PyResult<i32> {
-        let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner);
+        let bridge = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let stopped = || PyRuntimeError::new_err("this bridge was stopped before");
         bridge
             .as_ref()
@@ -75,7 +86,7 @@ impl Bridge {
     /// Return the connections that have begun since the last call, without counts: flow, and by the name of each end
     /// the address and the port there.
     fn take_begun<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, Bound<'py, PyDict>)>> {
-        let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner);
+        let bridge = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = bridge.as_ref().map(shell::Bridge::take_begun);
         let begun = begun.unwrap_or_default().into_iter();
         begun
@@ -83,11 +94,23 @@ impl Bridge {
             .collect()
     }
 
+    /// Return the addresses and ports, outside and of the program, of the connection that the relay sees with an address;
+    /// None for another address.
+    fn relayed(&self, address: IpAddr) -> Option<[(String, u16); 2]> {
+        let key = self.keys.relayed(address)?;
+        Some([key.source, key.destination].map(|(address, port)| (address.to_string(), port)))
+    }
+
     /// Stop, and return what was counted: lateness, connections, and packets that were not carried. Raises `OSError`
     /// if a device or a capture failed.
     fn stop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(bridge) = bridge.take() else {
+        // Other threads may look at it, and wait for Python, while this one waits for the bridge.
+        let bridge = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(bridge) = bridge else {
             return Err(PyRuntimeError::new_err("this bridge was stopped before"));
         };
         let report = py

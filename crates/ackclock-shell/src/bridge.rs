@@ -23,6 +23,7 @@ use crate::capture::Capture;
 use crate::connections::{direction, Connection, Connections, Route};
 use crate::ip::{self, Header};
 use crate::lateness::Lateness;
+use crate::outside::{Keys, Relay};
 
 /// A simulation that others look at, too; `None` after a panic in it.
 pub type Shared = Arc<Mutex<Option<Simulation>>>;
@@ -71,12 +72,14 @@ type Begun = Arc<Mutex<Vec<Connection>>>;
 pub struct Bridge {
     stop: Arc<AtomicBool>,
     begun: Begun,
+    keys: Keys,
     number: i32,
     thread: JoinHandle<io::Result<Report>>,
 }
 
 impl Bridge {
     /// Begin: the time of the simulation is from now on that of the clock. `routes` have the simulation's external flows.
+    /// The relay, where there is one, gets what no end has the address of.
     ///
     /// # Errors
     /// A capture that cannot be written.
@@ -84,10 +87,12 @@ impl Bridge {
         simulation: Shared,
         devices: Vec<Device>,
         routes: Vec<Route>,
+        relay: Option<Relay>,
     ) -> io::Result<Bridge> {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut carrier = Carrier::new(simulation, devices, routes)?;
+        let mut carrier = Carrier::new(simulation, devices, routes, relay)?;
         let (stopped, begun) = (Arc::clone(&stop), Arc::clone(&carrier.begun));
+        let keys = carrier.keys.clone();
         let thread = thread::Builder::new().name("bridge".to_owned());
         let (tell, told) = mpsc::channel();
         let thread = thread.spawn(move || {
@@ -98,6 +103,7 @@ impl Bridge {
         Ok(Bridge {
             stop,
             begun,
+            keys,
             number,
             thread,
         })
@@ -111,6 +117,11 @@ impl Bridge {
     /// Take the connections that have begun since the last call; their counts are of that time.
     pub fn take_begun(&self) -> Vec<Connection> {
         std::mem::take(&mut self.begun.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The keys of all connections, now and later.
+    pub fn keys(&self) -> Keys {
+        self.keys.clone()
     }
 
     /// True until the thread has ended, by [`Bridge::stop`] or an error.
@@ -166,6 +177,8 @@ struct Carrier {
     ends: Vec<End>,
     connections: Connections,
     begun: Begun,
+    keys: Keys,
+    relay: Option<Relay>,
     waiting: BinaryHeap<Waiting>,
     delivered: Vec<Delivered>,
     delivered_count: u64,
@@ -177,7 +190,12 @@ struct Carrier {
 }
 
 impl Carrier {
-    fn new(simulation: Shared, devices: Vec<Device>, routes: Vec<Route>) -> io::Result<Carrier> {
+    fn new(
+        simulation: Shared,
+        devices: Vec<Device>,
+        routes: Vec<Route>,
+        relay: Option<Relay>,
+    ) -> io::Result<Carrier> {
         let open = |device: Device| -> io::Result<End> {
             Ok(End {
                 tun: device.tun,
@@ -190,6 +208,8 @@ impl Carrier {
             ends: devices.into_iter().map(open).collect::<io::Result<_>>()?,
             connections: Connections::new(routes),
             begun: Begun::default(),
+            keys: Keys::default(),
+            relay,
             waiting: BinaryHeap::new(),
             delivered: Vec::new(),
             delivered_count: 0,
@@ -271,11 +291,17 @@ impl Carrier {
         length: usize,
         now: Time,
     ) -> io::Result<bool> {
-        let bytes = &self.buffer[..length];
+        let bytes = &mut self.buffer[..length];
+        let mut header = ip::header(bytes);
+        if let (Some(relay), Some(found)) = (self.relay.filter(|relay| relay.end == from), header) {
+            let (destination, _) = found.key.destination;
+            if relay.restore(bytes, destination, &self.connections.all) {
+                header = ip::header(bytes);
+            }
+        }
         if let Some(capture) = &mut self.ends[from].capture {
             capture.write(now, bytes)?;
         }
-        let header = ip::header(bytes);
         let routed = header.and_then(|header| Some((header, self.route(from, &header)?)));
         let Some((header, (route, end))) = routed else {
             self.report.unknown += 1;
@@ -287,10 +313,11 @@ impl Carrier {
         if number as usize == known {
             let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
             begun.push(*connection);
+            self.keys.push(connection.key);
         }
         connection.count_entered(&header, end, now);
         let packet = ExternalPacket {
-            bytes: bytes.to_vec(),
+            bytes: self.buffer[..length].to_vec(),
             payload_bytes: header.payload_bytes,
             ecn: header.ecn,
             dscp: header.dscp,
@@ -342,9 +369,18 @@ impl Carrier {
         let connection = &mut self.connections.all[packet.tag as usize];
         let crossed = delivered.due.since(delivered.sent);
         connection.count_delivered(packet.payload_bytes, entered, crossed, now);
-        let end = &mut self.ends[connection.ends[direction(delivered.end)]];
+        let index = connection.ends[direction(delivered.end)];
+        let key = connection.key.reversed();
+        let end = &mut self.ends[index];
         if let Some(capture) = &mut end.capture {
             capture.write(now, &packet.bytes)?;
+        }
+        if let Some(relay) = self.relay.filter(|relay| relay.end == index) {
+            let is_outside = !end.addresses.contains(&key.destination.0);
+            if is_outside && !relay.redirect(&mut packet.bytes, packet.tag, &key) {
+                self.report.unknown += 1;
+                return Ok(());
+            }
         }
         if rustix::io::write(&end.tun, &packet.bytes).is_err() {
             self.report.unwritten += 1;

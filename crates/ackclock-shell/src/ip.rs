@@ -47,7 +47,8 @@ pub const FIN: u8 = 1;
 /// The flag of a segment that ends or refuses a connection.
 pub const RST: u8 = 4;
 
-const TCP: u8 = 6;
+/// Protocol number of TCP.
+pub const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Read the header of an IP packet; `None` if it is none or damaged. Extension headers of IPv6 are not followed: their
@@ -142,19 +143,73 @@ fn of(
 pub fn mark(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {
-            let old = u16::from_be_bytes([packet[0], packet[1]]);
-            packet[1] |= 3;
-            let new = u16::from_be_bytes([packet[0], packet[1]]);
-            let sum = u16::from_be_bytes([packet[10], packet[11]]);
-            let mut next = u32::from(!sum) + u32::from(!old) + u32::from(new);
-            while next > 0xffff {
-                next = (next & 0xffff) + (next >> 16);
-            }
-            packet[10..12].copy_from_slice(&(!(next as u16)).to_be_bytes());
+            let changed = [packet[0], packet[1] | 3];
+            replace(packet, 0, &changed, &[10]);
         }
         Some(6) if packet.len() >= 2 => packet[1] |= 3 << 4,
         _ => {}
     }
+}
+
+/// Write other addresses and ports into a packet of TCP or UDP over IPv4, with its checksums; returns false for any other
+/// packet, and leaves it as it is.
+pub fn readdress(packet: &mut [u8], source: (IpAddr, u16), destination: (IpAddr, u16)) -> bool {
+    let (IpAddr::V4(from), IpAddr::V4(to)) = (source.0, destination.0) else {
+        return false;
+    };
+    let Some(header) = header(packet).filter(|_| packet[0] >> 4 == 4) else {
+        return false;
+    };
+    let at = usize::from(packet[0] & 15) * 4;
+    let (least, sum) = match header.key.protocol {
+        TCP => (20, at + 16),
+        UDP => (8, at + 6),
+        _ => return false,
+    };
+    let is_fragment = (packet[6] & 0x3f, packet[7]) != (0, 0);
+    if is_fragment || packet.len() < at + least {
+        return false;
+    }
+    let has_sum = header.key.protocol == TCP || packet[sum..sum + 2] != [0, 0]; // RFC 768: none
+                                                                                // The pseudo header has the addresses, too.
+    let (sums, both): (&[usize], &[usize]) = if has_sum {
+        (&[sum], &[10, sum])
+    } else {
+        (&[], &[10])
+    };
+    replace(packet, 12, &[from.octets(), to.octets()].concat(), both);
+    let ports = [source.1.to_be_bytes(), destination.1.to_be_bytes()].concat();
+    replace(packet, at, &ports, sums);
+    if header.key.protocol == UDP && has_sum && packet[sum..sum + 2] == [0, 0] {
+        packet[sum..sum + 2].fill(0xff);
+    }
+    true
+}
+
+/// Put bytes at an even place of a packet, and correct the checksums at the places of them.
+fn replace(packet: &mut [u8], at: usize, bytes: &[u8], sums: &[usize]) {
+    let old = packet[at..at + bytes.len()].to_vec();
+    packet[at..at + bytes.len()].copy_from_slice(bytes);
+    for &sum in sums {
+        correct(packet, sum, &old, bytes);
+    }
+}
+
+/// Correct the checksum at a place for words that have changed (RFC 1624, equation 3).
+fn correct(packet: &mut [u8], at: usize, old: &[u8], new: &[u8]) {
+    let words = |bytes: &[u8]| -> Vec<u16> {
+        let pairs = bytes.chunks_exact(2);
+        pairs
+            .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+            .collect()
+    };
+    let mut sum = u32::from(!u16::from_be_bytes([packet[at], packet[at + 1]]));
+    sum += words(old).iter().map(|word| u32::from(!word)).sum::<u32>();
+    sum += words(new).iter().map(|word| u32::from(*word)).sum::<u32>();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    packet[at..at + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
 #[cfg(test)]
@@ -221,6 +276,63 @@ mod tests {
             mark(&mut packet);
             assert_eq!(packet[1], class | 3);
             assert_eq!(checksum(&packet[..20]), 0xffff);
+        }
+    }
+
+    /// The sum of a segment with its pseudo header (RFC 9293 section 3.1): 0xffff if its checksum is right.
+    fn transport_sum(packet: &[u8]) -> u16 {
+        let content = &packet[20..];
+        let mut summed = packet[12..20].to_vec();
+        summed.extend([0, packet[9]]);
+        summed.extend((content.len() as u16).to_be_bytes());
+        summed.extend(content);
+        checksum(&summed)
+    }
+
+    #[test]
+    fn another_address_keeps_the_checksums_right() {
+        let outside = (IpAddr::from([198, 51, 100, 255]), 443);
+        let relay = (IpAddr::from([10, 77, 0, 1]), 65535);
+        for (protocol, sum_at) in [(TCP, 36), (UDP, 26)] {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut content = vec![0x1f, 0x90, 0xd4, 0x31];
+                content.extend([byte; 30]);
+                content[sum_at - 20..sum_at - 18].fill(0);
+                let mut packet = ipv4_packet(protocol, 0, &content);
+                let sum = !transport_sum(&packet);
+                packet[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
+                assert_eq!(transport_sum(&packet), 0xffff);
+                assert!(readdress(&mut packet, outside, relay));
+                let key = header(&packet).expect("a packet").key;
+                assert_eq!((key.source, key.destination), (outside, relay));
+                assert_eq!(checksum(&packet[..20]), 0xffff);
+                assert_eq!(transport_sum(&packet), 0xffff);
+            }
+        }
+    }
+
+    #[test]
+    fn a_datagram_without_checksum_gets_none() {
+        let end = (IpAddr::from([127, 0, 0, 1]), 9);
+        let mut packet = ipv4_packet(UDP, 0, &[0, 1, 0, 2, 0, 12, 0, 0, 7, 7, 7, 7]);
+        assert!(readdress(&mut packet, end, end));
+        assert_eq!(packet[26..28], [0, 0]);
+        assert_eq!(checksum(&packet[..20]), 0xffff);
+    }
+
+    #[test]
+    fn fragments_and_other_protocols_keep_their_addresses() {
+        let end = (IpAddr::from([127, 0, 0, 1]), 9);
+        let mut fragment = ipv4_packet(UDP, 0, &[9; 40]);
+        fragment[6] = 0x20;
+        for packet in [
+            fragment,
+            ipv4_packet(1, 0, &[8; 8]),
+            ipv4_packet(TCP, 0, &[1; 19]),
+        ] {
+            let mut changed = packet.clone();
+            assert!(!readdress(&mut changed, end, end));
+            assert_eq!(changed, packet);
         }
     }
 

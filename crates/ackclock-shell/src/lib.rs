@@ -7,6 +7,8 @@
 //!
 //! Each pair of devices that can reach each other is a [`Route`], with flows of the simulation for its connections.
 //!
+//! What no end has the address of can be carried on by a [`Relay`] at the first end.
+//!
 //! The simulation runs by the clock: its present is the time since the start. A packet enters at the time at which it
 //! is read, and is written when it is due; by how much that is late is counted ([`Lateness`]). Everything else of a run
 //! (links, disciplines, losses from the seed, simulated flows) is that of the packet engine.
@@ -18,8 +20,10 @@ mod capture;
 mod connections;
 mod ip;
 mod lateness;
+mod outside;
 
 pub use bridge::{Bridge, Device, Report, Shared};
 pub use connections::{Connection, Counts, Route};
 pub use ip::Key;
 pub use lateness::Lateness;
+pub use outside::{Keys, Relay};

@@ -42,6 +42,7 @@ NO_PROGRAM = 127
     help="Command at a host of the scenario, for sh -c; repeatable: the last is the program.",
 )
 @click.option("--mtu", metavar="BYTES", type=click.IntRange(576, 65535), default=1500, help="MTU of both ends.")
+@click.option("--internet", is_flag=True, help="Carry connections with other addresses on, from the peer's end.")
 @options.seed
 @options.settings
 @options.out("Folder of the result (default: results/SCENARIO-shell, with --set also -KEY-…).")
@@ -56,14 +57,15 @@ def shell(
     peer: str | None,
     hosts: Sequence[tuple[str, str]],
     mtu: int,
+    internet: bool,
     pcap: bool,
 ) -> None:
     """Run a program whose packets cross a scenario's network in real time.
 
     The program is at the receivers' end: what it downloads is queued, delayed and lost as the data of the scenario's
     flows, which are simulated beside it. The server (--peer) is at the senders' end, with the name "peer" and the
-    address $ACKCLOCK_PEER. Nothing outside the two namespaces is touched, and no root is needed. The exit status is
-    the program's. Options stand before the scenario.
+    address $ACKCLOCK_PEER; with --internet all other servers are behind that end, too. Nothing outside the two
+    namespaces is touched, and no root is needed. The exit status is the program's. Options stand before the scenario.
 
     In a network of hosts (graph, fat tree, leaf–spine), --at puts commands at hosts, which know each other by name. The
     last one is the program; it starts when the others listen.
@@ -72,6 +74,7 @@ def shell(
         ackclock shell --peer 'python3 -m http.server 80' scenarios/dumbbell.toml -- curl -so page http://peer/
         ackclock shell --peer 'iperf3 -s' --pcap mine.toml -- iperf3 -c peer -R
         ackclock shell --set network.rate=2Mbit mine.toml
+        ackclock shell --internet mine.toml -- curl -sO https://www.rfc-editor.org/rfc/rfc9438.txt
         ackclock shell --at h0 'iperf3 -s' --at h5 'iperf3 -c h0' scenarios/fat-tree.toml
     """
     from ackclock.cli import run_jobs
@@ -103,7 +106,9 @@ def shell(
     with folders.staging_folder(folder) as private:
         captures = private / CAPTURES if pcap else None
         ends = nodes or plans.ENDS
-        network = Network(plan, ends, peer=peer, mtu=mtu, captures=captures, command_line=chosen.command)
+        network = Network(
+            plan, ends, peer=peer, mtu=mtu, captures=captures, internet=internet, command_line=chosen.command
+        )
         with network:
             network.serve(hosts[:-1])
             at, command = hosts[-1] if hosts else (None, words)

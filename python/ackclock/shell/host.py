@@ -59,10 +59,9 @@ def device(settings: dict[str, Any]) -> int:
         f"route add default dev {DEVICE}",
     ]
     if Path("/proc/sys/net/ipv6").exists() and settings["mtu"] >= 1280:  # the least of IPv6: RFC 8200 section 5
-        commands += [
-            f"-6 addr add {settings['ipv6']}/64 dev {DEVICE} nodad",
-            f"-6 route add default dev {DEVICE}",
-        ]
+        commands.append(f"-6 addr add {settings['ipv6']}/64 dev {DEVICE} nodad")
+        if settings["has_ipv6_outside"]:  # without a route programs know at once that there is none
+            commands.append(f"-6 route add default dev {DEVICE}")
     for words in commands:
         subprocess.run(["ip", *words.split()], check=True, capture_output=True)
     return tun
@@ -75,6 +74,13 @@ def permit() -> None:
             (Path("/proc/sys/net/ipv4") / name).write_text(value)
 
 
+def relay_sockets(ipv4: str) -> list[socket.socket]:
+    """Return a socket of TCP and one of UDP for connections with the outside (`relay`)."""
+    tcp, udp = socket.create_server((ipv4, 0), backlog=1024), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind((ipv4, 0))
+    return [tcp, udp]
+
+
 def mount(settings: dict[str, Any]) -> None:
     """Let the namespace see its own processes, and no names but those of the ends, where that is permitted."""
     files = (("--bind", path, target) for target, path in settings["files"].items())
@@ -83,17 +89,20 @@ def mount(settings: dict[str, Any]) -> None:
 
 
 def send_device(outside: socket.socket, settings: dict[str, Any]) -> bool:
-    """Send the device, or the reason why there is none."""
+    """Send the device, and sockets of a relay if there is one; or the reason why there is none."""
     try:
         mount(settings)
         permit()
         tun = device(settings)
+        sockets = relay_sockets(settings["ipv4"]) if settings["has_relay"] else []
     except (OSError, subprocess.CalledProcessError) as error:
         said = error.stderr.decode().strip() if isinstance(error, subprocess.CalledProcessError) else ""
         outside.send(f"{said or error}".encode())
         return False
-    socket.send_fds(outside, [b"device"], [tun])
+    socket.send_fds(outside, [b"device"], [tun, *(each.fileno() for each in sockets)])
     os.close(tun)
+    for each in sockets:
+        each.close()
     return True
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ackclock.errors import InputError
+from ackclock.shell.relay import HOST, NAME_SERVER
 
 #: Programs that make the namespaces: util-linux and iproute2.
 PROGRAMS = ("unshare", "nsenter", "setpriv", "mount", "ip")
@@ -73,16 +74,23 @@ def _permission() -> str:
 class End:
     """An end of the network: namespaces with a device, in which programs run."""
 
-    def __init__(self, name: str, names: Sequence[str], place: Path, mtu: int, interval_s: float) -> None:
+    def __init__(
+        self, name: str, names: Sequence[str], place: Path, mtu: int, interval_s: float, *, internet: bool = False
+    ) -> None:
         self.name = name
         hosts, resolver = place / "hosts", place / "resolv.conf"
         lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
+        is_relay = internet and name == names[0]  # whose own programs have no way outside
+        lines += [f"{HOST} host"] if internet and not is_relay else []
         hosts.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]))
-        resolver.write_text("nameserver 127.0.0.1\n")  # where nobody answers, which is known at once
+        # At its own address nobody answers, which is known at once.
+        resolver.write_text(f"nameserver {NAME_SERVER if internet and not is_relay else '127.0.0.1'}\n")
         #: Its IPv4 and its IPv6 address.
         self.addresses = ipv4, ipv6 = _addresses(name, names)
         files = {"/etc/hosts": str(hosts), "/etc/resolv.conf": str(resolver)}
-        settings = {"mtu": mtu, "ipv4": ipv4, "ipv6": ipv6, "files": files, "interval_s": interval_s}
+        addresses = {"ipv4": ipv4, "ipv6": ipv6}
+        ways = {"has_ipv6_outside": not internet, "has_relay": is_relay}
+        settings = {**addresses, **ways, "mtu": mtu, "files": files, "interval_s": interval_s}
         #: Environment variables of its programs.
         self.variables = {"ACKCLOCK_PEER": _addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
         self._start(settings)
@@ -97,7 +105,7 @@ class End:
             theirs.close()
             self._reports.settimeout(PATIENCE_S)
             try:
-                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, 1)
+                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, 3)
             except OSError as error:
                 said, self._devices = str(error).encode(), []
         if not self._devices:
@@ -109,6 +117,10 @@ class End:
     def device(self) -> int:
         """The file descriptor of its TUN device."""
         return self._devices[0]
+
+    def relay_sockets(self) -> list[socket.socket]:
+        """Return the sockets of TCP and UDP for connections with the outside: duplicates of the end's own."""
+        return [socket.socket(fileno=os.dup(number)) for number in self._devices[1:]]
 
     def reports(self) -> Iterator[tuple[float, bytes]]:
         """Yield the reports of the TCP sockets here, with their times, until the end or `finish_reports`."""
@@ -140,11 +152,13 @@ class End:
             time.sleep(LOOK_S)
 
     def _listens(self) -> bool:
+        own = {f"{each.getsockname()[1]:04X}" for each in self.relay_sockets()}
         for protocol, state in LISTENING.items():
             for version in ("", "6"):
                 with suppress(OSError):
                     table = Path(f"/proc/{self._process.pid}/net/{protocol}{version}").read_text()
-                    if any(line.split()[3] == state for line in table.splitlines()[1:]):
+                    rows = [line.split() for line in table.splitlines()[1:]]
+                    if any(row[3] == state and row[1].rpartition(":")[2] not in own for row in rows):
                         return True
         return False
 

@@ -28,6 +28,7 @@ from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
 from ackclock.shell import plans
 from ackclock.shell.namespaces import LISTENING_S, End, check
+from ackclock.shell.relay import Relay
 from ackclock.shell.sockets import Sockets
 from ackclock.system import signals
 
@@ -56,6 +57,7 @@ ShellScenario: TypeAlias = Loaded | Path | str | Mapping[str, Any]
     seed=optional(arguments.integer(0, 2**63 - 1)),
     mtu=arguments.integer(*MTUS),
     captures=optional(arguments.PATH),
+    internet=arguments.FLAG,
 )
 def shell(
     scenario: ShellScenario,
@@ -65,6 +67,7 @@ def shell(
     seed: int | None = None,
     mtu: int = 1500,
     captures: Path | None = None,
+    internet: bool = False,
 ) -> Network:
     """Return a scenario's network for programs, in real time: a context manager, which runs until its end.
 
@@ -79,13 +82,14 @@ def shell(
         seed: instead of the scenario's first.
         mtu: the largest packet, in bytes, from 576 to 65535.
         captures: a folder, which is made, for a packet capture at each end.
+        internet: carry connections with other addresses on to the networks of this machine, from the peer's end.
 
     Raises:
         ScenarioError: the scenario is invalid, or has no path for a program.
         InputError: in the block's first line, where namespaces or devices are not to be had; `captures` exists.
     """
     plan = plans.planned(plans.with_programs(_source(scenario), at), None if seed is None else [seed], at)
-    return Network(plan, at or plans.ENDS, peer=peer, mtu=mtu, captures=captures)
+    return Network(plan, at or plans.ENDS, peer=peer, mtu=mtu, captures=captures, internet=internet)
 
 
 def _source(scenario: ShellScenario) -> Source:
@@ -113,8 +117,12 @@ class Network:
         peer: str | None = None,
         mtu: int = 1500,
         captures: Path | None = None,
+        internet: bool = False,
         command_line: str = "",
     ) -> None:
+        if internet and tuple(ends) != plans.ENDS:
+            raise InputError("--internet: found programs at hosts; expected the two ends, peer and program")
+        self._internet = internet
         self._plan, self._names, self._peer, self._mtu = plan, tuple(ends), peer, mtu
         self._captures, self._command_line = captures, command_line
         self._ends: dict[str, End] = {}
@@ -145,7 +153,8 @@ class Network:
         place.chmod(0o755)
         self._open.callback(self._reap)
         for name in self._names:
-            end = End(name, self._names, place, self._mtu, max(self._plan.record.interval_s, MIN_REPORTS_S))
+            interval_s = max(self._plan.record.interval_s, MIN_REPORTS_S)
+            end = End(name, self._names, place, self._mtu, interval_s, internet=self._internet)
             self._open.enter_context(signals.cleanup(end.kill))
             self._ends[name] = end
         if self._captures:
@@ -155,13 +164,18 @@ class Network:
             self._simulation,
             [(name, end.device, end.addresses, self._capture_file(name)) for name, end in self._ends.items()],
             list(plans.routes(self._plan, len(self._ends))),
+            *self._relay_address(),
         )
         self._open.callback(self._finish_reports)
         self._open.callback(self._stop)
         with suppress(OSError):  # before others' work, where that is permitted
             os.sched_setscheduler(self._bridge.thread_id(), os.SCHED_RR, os.sched_param(1))
         self._started_s = time.monotonic()
-        self._sockets = Sockets(self._started_s)
+        self._sockets = Sockets(self._started_s, self._bridge.relayed)
+        if self._internet:
+            tcp, udp = self._ends[self._names[0]].relay_sockets()
+            relay = Relay(tcp, udp, self._bridge.relayed)
+            self._open.callback(relay.stop)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._names]
         for reader in self._readers:
             reader.start()
@@ -171,6 +185,12 @@ class Network:
         self._open.callback(self._is_over.set)
         if self._peer is not None:
             self.serve([(self._names[0], self._peer)])
+
+    def _relay_address(self) -> Iterator[tuple[str, int, int]]:
+        """Yield the address of the relay and its ports for TCP and UDP, if there is one."""
+        if self._internet:
+            tcp, udp = (each.getsockname() for each in self._ends[self._names[0]].relay_sockets())
+            yield tcp[0], tcp[1], udp[1]
 
     def _capture_file(self, name: str) -> str | None:
         return str(self._captures / f"{name}.pcap") if self._captures else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -18,6 +18,9 @@ from ackclock import _core
 
 #: Address and port.
 Address: TypeAlias = tuple[str, int]
+
+#: Addresses and ports, outside and of the program, of the connection that a relay sees with an address; else None.
+Relayed: TypeAlias = Callable[[str], Sequence[Address] | None]
 
 #: Columns of `flow_samples` that are the kernel's.
 WINDOWS = ("cwnd", "ssthresh", "srtt_s", "in_flight")
@@ -52,10 +55,13 @@ class _Socket:
 
 
 class Sockets:
-    """The sockets of all ends. Times of reports are of the monotonic clock, and `zero_s` is the run's beginning."""
+    """The sockets of all ends. Times of reports are of the monotonic clock, and `zero_s` is the run's beginning.
 
-    def __init__(self, zero_s: float) -> None:
-        self._zero_s = zero_s
+    `relayed` has the addresses of a connection with the outside that is relayed, by that which names it there.
+    """
+
+    def __init__(self, zero_s: float, relayed: Relayed = lambda _: None) -> None:
+        self._zero_s, self._relayed = zero_s, relayed
         self._lock = threading.Lock()
         self._sockets: dict[tuple[str, Address, Address], _Socket] = {}
         #: The sockets of the connections of a flow: both ends'.
@@ -65,7 +71,7 @@ class Sockets:
         """Take a report of an end."""
         with self._lock:
             for here, there, congestion, statistics in _core.tcp_sockets(messages):
-                seen = self._socket(end, here, there)
+                seen = self._socket(end, *(self._relayed(there[0]) or (here, there)))
                 seen.congestion = congestion or seen.congestion
                 seen.latest = statistics
                 seen.reported.append((time_s - self._zero_s, statistics))

@@ -1,0 +1,128 @@
+"""A relay of programs' connections with the outside, between an end's sockets and those of this machine.
+
+What the bridge sends to no end's address arrives at the first end's sockets (`host.relay_sockets`), from an address
+that names the connection. TCP ends there, so that the kernel's TCP crosses the simulated network, and what it carries
+goes on over a connection of this machine; datagrams go on one by one. Two addresses have a meaning: `HOST` is this
+machine, and `NAME_SERVER` its name server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from ackclock.shell.sockets import Address, Relayed
+
+#: This machine, by the name "host", and its name server.
+HOST, NAME_SERVER = "10.77.0.254", "10.77.0.253"
+
+#: Bytes that are read at a time, and UDP flows that are carried at a time; the oldest gives way.
+READ_BYTES, MAX_UDP_FLOWS = 1 << 16, 1024
+
+#: A value of SO_LINGER: closing the socket resets its connection.
+RESET = struct.pack("ii", 1, 0)
+
+
+class Relay:
+    """A thread that carries connections until it is stopped."""
+
+    def __init__(self, tcp: socket.socket, udp: socket.socket, relayed: Relayed) -> None:
+        self._udp, self._relayed = udp, relayed
+        self._udp_flows: dict[Address, socket.socket] = {}
+        self._loop = asyncio.new_event_loop()
+        udp.setblocking(False)
+        self._loop.add_reader(udp, self._send)
+        self._server = self._loop.run_until_complete(asyncio.start_server(self._carry, sock=tcp))
+        self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End all connections."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                self._loop.run_until_complete(task)
+        for each in (self._udp, *self._udp_flows.values()):
+            self._loop.remove_reader(each)
+            each.close()
+        self._loop.close()
+
+    def _destination(self, address: str) -> Address | None:
+        """Return where the connection leads that an address names."""
+        found = self._relayed(address)
+        if found is None:
+            return None
+        host, port = found[0]
+        if host == NAME_SERVER:
+            host = _name_server()
+        return "127.0.0.1" if host == HOST else host, port
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry a TCP connection until both sides have closed it, or one has reset it."""
+        destination = self._destination(writer.get_extra_info("peername")[0])
+        far: asyncio.StreamWriter | None = None
+        try:
+            if destination is None:
+                raise ConnectionRefusedError
+            far_reader, far = await asyncio.open_connection(*destination)
+            await asyncio.gather(_copy(reader, far), _copy(far_reader, writer))
+        except OSError:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            writer.transport.abort()
+        finally:
+            writer.close()
+            if far is not None:
+                far.close()
+
+    def _send(self) -> None:
+        """Send a program's datagram on."""
+        with suppress(OSError):  # a datagram that is lost
+            content, program = self._udp.recvfrom(READ_BYTES)
+            flow = self._udp_flows.get(program) or self._udp_flow(program)
+            if flow is not None:
+                flow.send(content)
+
+    def _udp_flow(self, program: Address) -> socket.socket | None:
+        """Return a new socket for the datagrams of a program's socket, if its address leads anywhere."""
+        destination = self._destination(program[0])
+        if destination is None:
+            return None
+        flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        flow.connect(destination)
+        self._udp_flows[program] = flow
+        self._loop.add_reader(flow, self._return, flow, program)
+        while len(self._udp_flows) > MAX_UDP_FLOWS:
+            oldest = self._udp_flows.pop(next(iter(self._udp_flows)))
+            self._loop.remove_reader(oldest)
+            oldest.close()
+        return flow
+
+    def _return(self, flow: socket.socket, program: Address) -> None:
+        """Send a datagram from outside to the program."""
+        with suppress(OSError):
+            self._udp.sendto(flow.recv(READ_BYTES), program)
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy what is read, and the end of it."""
+    while content := await reader.read(READ_BYTES):
+        writer.write(content)
+        await writer.drain()
+    writer.write_eof()
+
+
+def _name_server() -> str:
+    """Return this machine's first name server of IPv4."""
+    with suppress(OSError):
+        for line in Path("/etc/resolv.conf").read_text().splitlines():
+            match line.split():
+                case ["nameserver", address, *_] if ":" not in address:
+                    return address
+    return "127.0.0.1"

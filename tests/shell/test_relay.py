@@ -1,0 +1,118 @@
+"""Connections with the outside: from an end's sockets to servers of this machine."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from shell.test_shell import CLIENT, PYTHON, SERVER, in_namespaces
+from small_networks import dumbbell
+
+import ackclock as ac
+from ackclock.shell.relay import HOST, Relay
+
+SCENARIO = f'duration = "1s"\n{dumbbell("20Mbit", "40ms", "100p")}\n'
+
+#: Bytes that a server sends.
+LENGTH = 300_000
+
+#: A program: TCP and UDP with a server of this machine, and a port at which nobody listens.
+PROGRAM = """
+import socket, sys
+tcp, udp, closed = map(int, sys.argv[1:])
+with socket.create_connection(("host", tcp)) as stream:
+    stream.sendall(b"please")
+    stream.shutdown(socket.SHUT_WR)
+    print(sum(iter(lambda: len(stream.recv(65536)), 0)))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+    datagrams.settimeout(5)
+    for count in range(3):
+        datagrams.sendto(b"%d" % count, ("host", udp))
+        print(datagrams.recv(99).decode())
+try:
+    with socket.create_connection(("host", closed)) as stream:
+        stream.recv(1)
+except ConnectionError as error:
+    print(type(error).__name__)
+"""
+
+
+@contextmanager
+def servers() -> Iterator[tuple[int, int]]:
+    """Ports of a server of TCP, which sends `LENGTH` bytes after the last of a request, and of one that echoes UDP."""
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+
+        def stream() -> None:
+            accepted, _ = tcp.accept()
+            with accepted:
+                while accepted.recv(100):
+                    pass
+                accepted.sendall(bytes(LENGTH))
+
+        def echo() -> None:
+            for _ in range(3):
+                udp.sendto(*udp.recvfrom(100))
+
+        for each in (stream, echo):
+            threading.Thread(target=each, daemon=True).start()
+        yield tcp.getsockname()[1], udp.getsockname()[1]
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        return int(once.getsockname()[1])
+
+
+@in_namespaces
+def test_programs_reach_servers_of_this_machine_across_the_network():
+    with servers() as ports, ac.shell(SCENARIO, internet=True) as net:
+        words = [PYTHON, "-c", PROGRAM, *map(str, ports), str(closed_port())]
+        done = net.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [str(LENGTH), "0", "1", "2", "ConnectionResetError"]
+    data = net.dataset()
+    tcp, udp, refused = data.manifest["shell"]["connections"]
+    assert [each["ends"]["peer"] for each in (tcp, udp)] == [(HOST, port) for port in ports]
+    assert tcp["tcp"]["peer"]["acknowledged_bytes"] >= LENGTH  # of the socket at the network's end
+    assert tcp["tcp"]["peer"]["min_rtt_s"] == pytest.approx(0.04, abs=0.02)
+    assert udp["to"]["program"]["delivered_packets"] == 3
+    assert refused["is_closed"]
+    assert data.manifest["shell"]["unknown_packets"] == 0
+
+
+@in_namespaces
+def test_a_server_at_the_peer_is_awaited():
+    with ac.shell(SCENARIO, peer=f"sleep 0.5; {SERVER}", internet=True) as net:
+        assert net.run([PYTHON, "-c", CLIENT], stdout=-1, text=True, check=True).stdout == "300000\n"
+    assert net.dataset().manifest["shell"]["connections"][0]["ends"]["peer"] == ("10.77.0.1", 5000)
+
+
+@in_namespaces
+def test_without_it_nothing_is_reached():
+    with servers() as ports, ac.shell(SCENARIO) as net:
+        done = net.run([PYTHON, "-c", PROGRAM, *map(str, ports), "9"], stdout=-1, stderr=subprocess.PIPE, text=True)
+    assert "socket.gaierror" in done.stderr
+    assert done.stdout == ""
+
+
+def test_hosts_cannot_reach_the_internet():
+    with pytest.raises(ac.InputError, match="--internet: found programs at hosts"):
+        ac.shell("scenarios/fat-tree.toml", at=["h0", "h1"], internet=True)
+
+
+def test_an_address_that_names_no_connection_is_reset():
+    tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    port = tcp.getsockname()[1]
+    relay = Relay(tcp, udp, lambda _: None)
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as stream, pytest.raises(ConnectionResetError):
+            stream.recv(1)
+    finally:
+        relay.stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
