@@ -59,6 +59,7 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "hop_changes": 0,
                 "rtt_step": None,
                 "refused": False,
+                "closed": True,
                 "established": True,
                 "icmp": [],
                 "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
@@ -288,6 +289,14 @@ def test_stalls_of_segments_that_are_too_large_have_no_other_advice():
 
 def test_less_than_a_round_trip_is_too_little():
     assert diagnose(reported(limited=limited(slow_start=1.0), goodput_bps=1e9, bytes=1000)).verdict is Cause.UNDECIDED
+
+
+def test_a_short_capture_that_ends_in_slow_start_is_undecided():
+    short = {"limited": limited(slow_start=0.9, cwnd=0.1), "bytes": 50_000, "goodput_bps": 1e6}
+    cut = diagnose(reported(closed=False, **short))
+    assert cut.verdict is Cause.UNDECIDED and "capture at the sender" in cut.findings[0].next
+    assert diagnose(reported(closed=True, **short)).verdict is Cause.NOTHING
+    assert diagnose(reported(closed=False, **{**short, "bytes": 500_000})).verdict is Cause.NOTHING
 
 
 def test_every_class_of_the_analysis_has_a_cause_and_texts():

@@ -53,7 +53,7 @@ COLUMNS = (
     *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
-    *("opened", "reset", "established_s", "duplicates", "nagle_waits", "nagle_wait_s"),
+    *("opened", "reset", "established_s", "closed", "duplicates", "nagle_waits", "nagle_wait_s"),
     *("start_s", "end_s", "zero_windows", "zero_window_s"),
     *(
         "largest_delivered_bytes",
@@ -181,6 +181,7 @@ def _connection(
         "hop_changes": total("hop_changes"),
         "rtt_step": _rtt_step(main),
         "established": main["established_s"] is not None,
+        "closed": bool(main["closed"]),
         "refused": bool(
             main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
         ),

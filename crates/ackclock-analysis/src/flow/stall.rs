@@ -71,6 +71,8 @@ pub struct OpenStall {
     /// The oldest outstanding segment is so old that its acknowledgement may be missing in the capture.
     is_overdue: bool,
     capture_stalled: bool,
+    /// The last segment before it was full: there was more to send (RFC 9293 section 3.7.4).
+    ended_full: bool,
     /// Others stopped with it, and none of them for want of data.
     others_stopped: bool,
     handshake: bool,
@@ -251,8 +253,11 @@ fn detect(
         window_shut: sender_view.is_some_and(is_shut),
         sacked: sender_view.is_some_and(|sender_view| sender_view.board.sacked_bytes() > 0),
         head_retransmitted: oldest.is_some_and(|first| !first.has_one_transmission()),
-        is_overdue: oldest.is_some_and(|first| now_ns - first.last_ns > MAX_RETRANSMISSION_GAP_NS),
+        is_overdue: outstanding_bytes > 0
+            && oldest.is_some_and(|first| now_ns - first.last_ns > MAX_RETRANSMISSION_GAP_NS),
         capture_stalled,
+        ended_full: sender_view
+            .is_some_and(|sender_view| sender_view.last_bytes >= sender_view.mss),
         others_stopped: capture_stalled && gap.active > 1 && stopped,
         handshake,
         nagle_waits: sender_view.map_or(0, |sender_view| sender_view.totals.nagle_waits),

@@ -163,7 +163,8 @@ impl OpenStall {
         if !is_at_sender && self.has_ip_id_gap(segment) {
             // Of a silence that outlasts timers, other connections of the host may have used the numbers.
             let is_own = connection.directions[self.sender].ip_id.is_of_connection();
-            return Some(if is_own || self.gap_ns <= MAX_RETRANSMISSION_GAP_NS {
+            let is_sure = is_own || self.ended_full || self.gap_ns <= MAX_RETRANSMISSION_GAP_NS;
+            return Some(if is_sure {
                 Stall::Timeout
             } else {
                 Stall::Unknown
@@ -185,7 +186,13 @@ impl OpenStall {
         if self.others_stopped {
             return self.classify_stopped_host(connection, now_ns);
         }
-        Some(Stall::Application)
+        // Without identifications, packets that were lost before the vantage point leave no trace.
+        let may_be_outage = !is_at_sender && self.ended_full && self.expected.is_none();
+        Some(if may_be_outage {
+            Stall::Unknown
+        } else {
+            Stall::Application
+        })
     }
 
     /// Return true if a packet retransmits what was outstanding in the stall.
