@@ -333,10 +333,10 @@ def test_a_flow_behind_a_policer_shares_no_link_and_nothing_is_held_back():
 
 
 def test_a_rate_or_depth_that_is_hardly_given_is_reported_as_a_range():
-    wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_is_minimum": True}
+    wide = {**POLICER, "rate_bps": None, "rate_ci95": [0.9e6, 1.8e6], "depth_is_minimum": True}
     first = sentences(reported(path=wide, limited=limited(cwnd=1.0)))[0][0]
     burst = "after a burst of 24.0 kB, or more if it was not full at first."
-    assert first == f"A policer drops what exceeds 900 kb/s to 1.80 Mb/s, {burst}"
+    assert first == f"A policer drops what exceeds a rate of at least 900 kb/s and at most 1.80 Mb/s, {burst}"
 
 
 def test_slow_start_behind_timeouts_is_no_short_transfer():

@@ -297,15 +297,11 @@ def _path(path: Mapping[str, Any]) -> str:
     return ""
 
 
-#: An interval whose ends are further apart than this ratio is told instead of the value.
-WIDE = 1.5
-
-
 def rate_of(path: Mapping[str, Any]) -> str:
     """Return the limiter's rate, as a range if it is uncertain."""
-    low, high = path["rate_ci95"] or (path["rate_bps"], path["rate_bps"])
-    if high > WIDE * low:
-        return f"{numbers.value(low, 'bit/s')} to {numbers.value(high, 'bit/s')}"
+    if path["rate_bps"] is None and path["rate_ci95"]:
+        low, high = (numbers.value(end, "bit/s") for end in path["rate_ci95"])
+        return f"a rate of at least {low} and at most {high}"
     return numbers.value(path["rate_bps"], "bit/s")
 
 
