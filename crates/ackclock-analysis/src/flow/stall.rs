@@ -80,6 +80,8 @@ pub struct OpenStall {
     nagle_waits: u32,
     clocks: [Option<(u32, i64)>; 2],
     expected: Option<u32>,
+    /// The same where it is unknown whether the sender counts its packets.
+    after_handshake: Option<u32>,
     evidence: Evidence,
 }
 
@@ -263,6 +265,7 @@ fn detect(
         nagle_waits: sender_view.map_or(0, |sender_view| sender_view.totals.nagle_waits),
         clocks: [0, 1].map(|direction| directions[direction].tsval_span.map(|[_, last]| last)),
         expected: directions[sender].ip_id.next_expected(),
+        after_handshake: directions[sender].ip_id.next_after_handshake(),
         evidence: Evidence::Pending,
     })
 }
