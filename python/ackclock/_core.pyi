@@ -337,8 +337,10 @@ class MeanField:
 class Listing:
     """The TCP segments of a capture, each with a key that identifies it in other captures of the same path."""
 
-    def __new__(cls, path: str | PathLike[str], filter: str = "", datagrams: bool = False) -> Listing:
-        """Open a file; `-` is standard input. With `datagrams`, those of QUIC are listed, too.
+    def __new__(
+        cls, path: PathLike[str], filter: str = "", datagrams: bool = False, other: PathLike[str] | None = None
+    ) -> Listing:
+        """Open a file; `-` is standard input. With `datagrams`, those of QUIC too; segments cut as in capture `other`.
 
         Raises:
             ValueError: the filter is invalid; the message gives the position.
@@ -350,9 +352,8 @@ class Listing:
     def drain(self) -> dict[str, dict[str, _Column]]:
         """Take the rows since the last call.
 
-        `listed`: `time_ns` since 1970, `key` (the same for the same packet, wherever it is captured), `pair` (a row of
-        `pairs`), `from_first` (set if the pair's first end sent it), `sequence`, `acknowledgement`, `payload_bytes`. A
-        super-segment has a row for each of its segments. `pairs`: the ends of connections, as text.
+        `listed`, each segment of super-segments too: `time_ns` since 1970, `key` (the same wherever it is captured),
+        `pair` (a row of `pairs`, the ends as text), `from_first`, `sequence`, `acknowledgement`, `payload_bytes`.
         """
 
 @final
@@ -465,8 +466,8 @@ class Capture:
 
         Keys: `limiter` (policer, shaper, queue, none or undecided); `rate_bps`, `depth_bytes` (the excess over its rate
         that it accepts before it drops; a lower bound if `depth_is_minimum`), `burst_bytes` (the excess that a shaper
-        forwards without delay), each with a 95 % interval (`rate_ci95`, …) or None; round-trip times under load:
-        `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`, and `standing_queue_s`, the queueing delay that 90 % of them exceed.
+        forwards without delay), each with a 95 % interval (`rate_ci95`, …) or None; no rate where that is wider than
+        ±5 %; RTTs under load: `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`; `standing_queue_s`, which 90 % of them exceed.
         """
 
     def levels(self, rate_bps: float, most: int) -> dict[str, list[float] | list[bool]]:

@@ -59,6 +59,7 @@ def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, *
                 "hop_changes": 0,
                 "rtt_step": None,
                 "refused": False,
+                "closed": True,
                 "established": True,
                 "icmp": [],
                 "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
@@ -290,6 +291,14 @@ def test_less_than_a_round_trip_is_too_little():
     assert diagnose(reported(limited=limited(slow_start=1.0), goodput_bps=1e9, bytes=1000)).verdict is Cause.UNDECIDED
 
 
+def test_a_short_capture_that_ends_in_slow_start_is_undecided():
+    short = {"limited": limited(slow_start=0.9, cwnd=0.1), "bytes": 50_000, "goodput_bps": 1e6}
+    cut = diagnose(reported(closed=False, **short))
+    assert cut.verdict is Cause.UNDECIDED and "capture at the sender" in cut.findings[0].next
+    assert diagnose(reported(closed=True, **short)).verdict is Cause.NOTHING
+    assert diagnose(reported(closed=False, **{**short, "bytes": 500_000})).verdict is Cause.NOTHING
+
+
 def test_every_class_of_the_analysis_has_a_cause_and_texts():
     from ackclock import _core
 
@@ -324,10 +333,10 @@ def test_a_flow_behind_a_policer_shares_no_link_and_nothing_is_held_back():
 
 
 def test_a_rate_or_depth_that_is_hardly_given_is_reported_as_a_range():
-    wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_is_minimum": True}
+    wide = {**POLICER, "rate_bps": None, "rate_ci95": [0.9e6, 1.8e6], "depth_is_minimum": True}
     first = sentences(reported(path=wide, limited=limited(cwnd=1.0)))[0][0]
     burst = "after a burst of 24.0 kB, or more if it was not full at first."
-    assert first == f"A policer drops what exceeds 900 kb/s to 1.80 Mb/s, {burst}"
+    assert first == f"A policer drops what exceeds a rate of at least 900 kb/s and at most 1.80 Mb/s, {burst}"
 
 
 def test_slow_start_behind_timeouts_is_no_short_transfer():

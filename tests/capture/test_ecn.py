@@ -89,3 +89,17 @@ def test_without_handshake_and_marks_nothing_is_claimed(captures):
     (finding, *_) = [one for one in diagnose(analysis(before_marks)).findings if "ECT(1)" in one.sentence]
     assert "not readable from here" in finding.sentence
     assert "None was marked" not in finding.sentence
+
+
+@pytest.mark.parametrize("end", ["senders", "receivers"])
+def test_a_paced_sender_with_marks_has_no_rate_of_its_own(tmp_path, end):
+    dual = SCENARIO.replace('"2s"', '"10s"').replace('"50Mbit"', '"20Mbit"')
+    dual = dual.replace('"fq_codel", ce_threshold = "1ms"', '"dualpi2"')
+    ackclock.run(ackclock.loads(dual).plan(), captures=tmp_path)
+    (path,) = tmp_path.glob(f"*{end}.pcap")
+    found = analysis(path)
+    (flow,) = found["flows"]
+    assert flow["limited"]["application"] < 0.1
+    diagnosis = diagnose(found)
+    assert diagnosis.verdict.name == "NETWORK"
+    assert any("Congestion marks (ECN)" in finding.next for finding in diagnosis.findings)

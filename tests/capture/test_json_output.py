@@ -60,6 +60,7 @@ def row(flow: int, **more: object) -> dict[str, object]:
         **dict.fromkeys(("nagle_wait_s", "largest_delivered_bytes", "smallest_stuck_bytes", "established_s")),
         "opened": True,
         "reset": False,
+        "closed": True,
         **{f"limited_{limit}_s": 0.0 for limit in capture_analysis.LIMITS},
         **more,
     }

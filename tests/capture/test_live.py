@@ -39,11 +39,34 @@ def test_merged_segments_of_both_ends_are_matched():
     assert joined["delay_forward_s"]["min"] + joined["delay_back_s"]["min"] == pytest.approx(0.03, rel=0.03)
 
 
+def test_segments_smaller_than_the_mss_are_matched_where_offloads_merged_them():
+    ends = (LIVE / f"mtu-probed-{end}.pcap.xz" for end in ("sender", "receiver"))
+    joined = match.read(*ends).analysis["joined"]
+    assert joined["segments_lost_between"] == 37
+    assert (joined["missed_by_first"], joined["missed_by_second"], joined["unresolved"]) == (0, 0, 0)
+
+
 def test_rate_and_depth_of_the_policer():
     path = capture.read([LIVE / "policer-reno-deep-receiver.pcap.xz"]).analysis["path"]
     assert path["limiter"] == "policer"
     assert path["rate_bps"] == pytest.approx(4e6 * FRAME_PER_IP_PACKET, rel=0.01)
     assert path["depth_bytes"] == pytest.approx(500e3, rel=0.02)
+
+
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_a_policer_with_a_bucket_of_four_packets_has_an_interval_of_rates(end):
+    analysis = capture.read([LIVE / f"policer-small-{end}.pcap.xz"]).analysis
+    path, true_bps = analysis["path"], 3.61e6 * FRAME_PER_IP_PACKET
+    assert path["limiter"] == "policer" and path["rate_bps"] is None
+    low_bps, high_bps = path["rate_ci95"]
+    assert low_bps < true_bps < high_bps
+    assert "of at least" in diagnose(analysis).findings[0].sentence
+
+
+def test_an_outage_that_lasts_to_the_end_of_a_short_capture():
+    sender, receiver = (capture.read([LIVE / f"outage-early-{end}.pcap.xz"]) for end in ("sender", "receiver"))
+    assert diagnose(sender.analysis).verdict is Cause.NETWORK
+    assert diagnose(receiver.analysis).verdict is Cause.UNDECIDED
 
 
 def test_a_rise_of_the_base_rtt_is_not_called_bufferbloat():

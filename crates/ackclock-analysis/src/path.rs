@@ -72,6 +72,8 @@ const SAME_RATE: f64 = 0.2;
 const CLOCKS: f64 = 2e-4;
 /// The noise of times from hosts, fast links, interrupts and processing.
 const NOISE_S: f64 = 0.001;
+/// A rate is precise if its interval reaches no further than this share from it.
+const PRECISE: f64 = 0.05;
 /// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than
 /// noise.
 const SHAPED_BYTES: f64 = 3036.0;
@@ -333,6 +335,14 @@ impl PathFit {
 }
 
 impl Path {
+    /// Return the rate if its interval is narrow, else only the interval tells of it. A policer of a few packets drops
+    /// the same packets of a window at any rate that fills its bucket between two of them.
+    pub fn precise_rate_bps(&self) -> Option<f64> {
+        let rate = self.rate_bps?;
+        let reach = (rate.high / rate.value).max(rate.value / rate.low);
+        (reach <= 1.0 + PRECISE).then_some(rate.value)
+    }
+
     fn takes_bucket(&mut self, bucket: Option<Bucket>) {
         self.rate_bps = bucket.map(|bucket| bucket.rate.as_rate());
         self.depth_bytes = bucket

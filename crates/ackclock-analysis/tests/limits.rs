@@ -66,6 +66,28 @@ fn the_receiver_limits_if_its_window_is_full_at_acknowledgements() {
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
 }
 
+/// At the receiver, slow start of which the capture ends amid a flight: the seconds that the application limited it.
+fn application_s_at_the_end(closes: bool) -> f64 {
+    let mut trace = Trace::after_handshake(100, 0);
+    let flights = [(0..10, 200), (10..30, 300), (30..32, 400)];
+    for (numbers, begin_ms) in flights {
+        for (number, at_ms) in numbers.zip(begin_ms..) {
+            trace.data(at_ms, number);
+            trace.ack(at_ms, number + 1, &[]);
+        }
+    }
+    if closes {
+        trace.data(402, 32).flags = Flags(Flags::FIN | Flags::ACK);
+    }
+    trace.analysed().flows.limited_application_s[0]
+}
+
+#[test]
+fn the_end_of_a_capture_is_not_the_applications() {
+    assert_eq!(application_s_at_the_end(false), 0.0);
+    assert!(application_s_at_the_end(true) > 0.0);
+}
+
 /// Behind a queue that sends a segment each 11 ms, in the middle of 100 ms: a window of so many segments, the
 /// receiver's of four, two acknowledgements a round trip. What the first lets out has not all come when the second is
 /// heard.

@@ -197,6 +197,36 @@ fn at_the_receiver_ip_ids_reveal_lost_data() {
     }
 }
 
+#[test]
+fn without_ip_ids_a_stall_behind_a_full_segment_may_be_an_outage() {
+    for (missing, class) in [(0, "unknown"), (1, "application")] {
+        let mut trace = Trace::after_handshake(100, 0);
+        for number in 0..15 {
+            let at_ms = 100 * i64::from(number) + 200;
+            trace.data(at_ms, number);
+            trace.ack(at_ms, number + 1, &[]);
+        }
+        trace.data(1700, 15).payload_bytes -= missing;
+        trace.ack(1700, 16, &[]).acknowledgement -= missing;
+        trace.data(3000, 16).sequence -= missing;
+        trace.ack(3000, 17, &[]).acknowledgement -= missing;
+        assert_eq!(classes(&trace), [class]);
+    }
+}
+
+#[test]
+fn at_the_receiver_the_first_data_may_be_a_retransmission() {
+    for (next, class) in [(8, "application"), (20, "unknown"), (900, "application")] {
+        let mut trace = Trace::after_handshake(100, 0);
+        for (one, number) in trace.segments.iter_mut().zip(5..) {
+            one.identification = Some(number);
+        }
+        trace.data(3000, 0).identification = Some(next);
+        trace.ack(3000, 1, &[]);
+        assert_eq!(classes(&trace), [class]);
+    }
+}
+
 /// A segment of the server's data, which acknowledges all before a segment of the client's.
 fn respond(trace: &mut Trace, at_ms: i64, number: u32, acknowledged: u32) {
     let mut data = segment(at_ms, false);

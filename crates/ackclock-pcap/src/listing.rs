@@ -4,11 +4,12 @@
 //! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags,
 //! window, timestamps, and the IP identification, which distinguishes retransmissions. Segments that offloads merged
 //! (TSO, GRO) are listed as the segments on the wire: FIN is of the last of them, CWR of the first. PSH is left out, as
-//! offloads change it. That of a datagram hashes its ends, its length and its headers, with the first encrypted
+//! offloads change it. Segments may be smaller than the MSS of the handshake (path MTU discovery, RFC 4821): where
+//! another capture of the path has them one by one, theirs are the boundaries. That of a datagram hashes its ends, its length and its headers, with the first encrypted
 //! bytes; datagrams of other protocols may be alike.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::path::Path;
 
 use ackclock_core::tables::{record, table};
@@ -52,9 +53,13 @@ record!(
     }
 );
 
+/// Sequence numbers at which segments begin and end, by what the segments of one transmission have in common.
+type Boundaries = HashMap<u64, Vec<u32>>;
+
 /// A capture read segment by segment into rows.
 #[derive(Debug)]
 pub struct Listing {
+    boundaries: Boundaries,
     capture: Capture,
     lists_datagrams: bool,
     pairs: HashMap<[Endpoint; 2], Pair>,
@@ -76,11 +81,28 @@ impl Listing {
     pub fn open(path: &Path, filter: Filter, lists_datagrams: bool) -> Self {
         Self {
             capture: Capture::filtered(&[path], filter),
+            boundaries: Boundaries::new(),
             lists_datagrams,
             pairs: HashMap::new(),
             previous_ns: 0,
             rows: Lists::default(),
         }
+    }
+
+    /// Cut segments also where those of another capture of the same path begin and end.
+    #[must_use]
+    pub fn cut_as(mut self, other: &Path, filter: Filter) -> Self {
+        let mut capture = Capture::filtered(&[other], filter);
+        while let Some(packet) = capture.next_packet() {
+            if let Packet::Segment(segment) = packet {
+                if segment.payload_bytes > 0 && !segment.duplicate {
+                    let end = segment.sequence.wrapping_add(segment.payload_bytes);
+                    let cuts = self.boundaries.entry(transmission(segment)).or_default();
+                    cuts.extend([segment.sequence, end]);
+                }
+            }
+        }
+        self
     }
 
     /// Read at most `packets` segments and datagrams; return false at the end.
@@ -123,9 +145,13 @@ impl Listing {
         } else {
             segment.payload_bytes
         };
+        let cuts = self.cuts_within(segment);
+        let mut cuts = cuts.into_iter().peekable();
         let (mut number, mut before) = (0, 0);
         loop {
-            let bytes = (segment.payload_bytes - before).min(most);
+            while cuts.next_if(|&cut| cut <= before).is_some() {}
+            let end = cuts.peek().copied().unwrap_or(segment.payload_bytes);
+            let bytes = (end - before).min(most);
             self.row(segment, pair.number, (number, before, bytes));
             number += 1;
             before += bytes;
@@ -133,6 +159,19 @@ impl Listing {
                 return;
             }
         }
+    }
+
+    /// Return where the other capture cuts this segment, in bytes behind its start.
+    fn cuts_within(&self, segment: &Segment) -> Vec<u32> {
+        if self.boundaries.is_empty() || segment.payload_bytes == 0 {
+            return Vec::new();
+        }
+        let cuts = self.boundaries.get(&transmission(segment));
+        let behind = cuts.into_iter().flatten();
+        let behind = behind.map(|cut| cut.wrapping_sub(segment.sequence));
+        let mut cuts: Vec<u32> = behind.filter(|&cut| cut < segment.payload_bytes).collect();
+        cuts.sort_unstable();
+        cuts
     }
 
     fn row(&mut self, segment: &Segment, pair: u32, (number, before, bytes): (u32, u32, u32)) {
@@ -153,10 +192,10 @@ impl Listing {
             (flags & !Flags::PSH, segment.window),
             (identification, segment.options.timestamps),
         );
+        let key = hashed(&identity);
         let rows = &mut self.rows.listed;
         rows.time_ns.push(self.previous_ns.max(0) as u64);
-        rows.key
-            .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(identity));
+        rows.key.push(key);
         rows.pair.push(pair);
         rows.from_first.push(segment.source <= segment.destination);
         rows.sequence.push(sequence);
@@ -175,11 +214,10 @@ impl Listing {
             return;
         }
         self.previous_ns = datagram.time_ns.unwrap_or(self.previous_ns);
-        let identity = (ends, datagram.payload_bytes, datagram.quic);
+        let key = hashed(&(ends, datagram.payload_bytes, datagram.quic));
         let rows = &mut self.rows.listed;
         rows.time_ns.push(self.previous_ns.max(0) as u64);
-        rows.key
-            .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(identity));
+        rows.key.push(key);
         rows.pair.push(number);
         rows.from_first.push(ends.0 <= ends.1);
         rows.sequence.push(0);
@@ -215,6 +253,17 @@ impl Listing {
             }
         })
     }
+}
+
+/// Return the same number for segments that one host sent together, as one super-segment is cut into.
+fn transmission(segment: &Segment) -> u64 {
+    let ends = (segment.source, segment.destination);
+    let timestamps = segment.options.timestamps;
+    hashed(&(ends, segment.acknowledgement, segment.window, timestamps))
+}
+
+fn hashed(identity: &impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(identity)
 }
 
 /// Format an endpoint as the dataset has it.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ackclock_analysis::analysis::{FileAnalysis, FileReport};
 use ackclock_analysis::output::Options;
-use ackclock_analysis::path::{Limiter, Path};
+use ackclock_analysis::path::{Estimate, Limiter, Path};
 use ackclock_analysis::tables::{Stall, Vantage};
 use ackclock_analysis::top_talkers::TopTalkers;
 use ackclock_analysis::udp;
@@ -298,12 +298,28 @@ impl Capture {
 fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
     let entry = PyDict::new(py);
     entry.set_item("limiter", Limiter::NAMES[path.limiter as usize])?;
-    for (name, interval, estimate) in [
-        ("rate_bps", "rate_ci95", path.rate_bps),
-        ("depth_bytes", "depth_ci95", path.depth_bytes),
-        ("burst_bytes", "burst_ci95", path.burst_bytes),
+    let value = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.value);
+    for (name, interval, estimate, value) in [
+        (
+            "rate_bps",
+            "rate_ci95",
+            path.rate_bps,
+            path.precise_rate_bps(),
+        ),
+        (
+            "depth_bytes",
+            "depth_ci95",
+            path.depth_bytes,
+            value(path.depth_bytes),
+        ),
+        (
+            "burst_bytes",
+            "burst_ci95",
+            path.burst_bytes,
+            value(path.burst_bytes),
+        ),
     ] {
-        entry.set_item(name, estimate.map(|estimate| estimate.value))?;
+        entry.set_item(name, value)?;
         entry.set_item(
             interval,
             estimate.map(|estimate| vec![estimate.low, estimate.high]),

@@ -20,16 +20,31 @@ pub struct Listing {
 
 #[pymethods]
 impl Listing {
-    /// Open a file; an invalid filter raises `ValueError`.
+    /// Open a file, with segments cut as in the capture `other`; an invalid filter raises `ValueError`.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
-    #[pyo3(signature = (path, filter="", datagrams=false))]
-    fn new(path: PathBuf, filter: &str, datagrams: bool) -> PyResult<Self> {
+    #[pyo3(signature = (path, filter="", datagrams=false, other=None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        filter: &str,
+        datagrams: bool,
+        other: Option<PathBuf>,
+    ) -> PyResult<Self> {
         let filter: Filter = filter
             .parse()
             .map_err(|error: FilterError| PyValueError::new_err(error.to_string()))?;
+        let opened = |filter: Filter| {
+            let listing = listing::Listing::open(&path, filter.clone(), datagrams);
+            match other {
+                Some(other) => listing.cut_as(&other, filter),
+                None => listing,
+            }
+        };
+        let listing = py.detach(|| guarded(|| opened(filter)));
+        let listing = listing.map_err(PyRuntimeError::new_err)?;
         Ok(Self {
-            listing: Mutex::new(listing::Listing::open(&path, filter, datagrams)),
+            listing: Mutex::new(listing),
         })
     }
 

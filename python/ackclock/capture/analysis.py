@@ -53,7 +53,7 @@ COLUMNS = (
     *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
     *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
-    *("opened", "reset", "established_s", "duplicates", "nagle_waits", "nagle_wait_s"),
+    *("opened", "reset", "established_s", "closed", "duplicates", "nagle_waits", "nagle_wait_s"),
     *("start_s", "end_s", "zero_windows", "zero_window_s"),
     *(
         "largest_delivered_bytes",
@@ -181,6 +181,7 @@ def _connection(
         "hop_changes": total("hop_changes"),
         "rtt_step": _rtt_step(main),
         "established": main["established_s"] is not None,
+        "closed": bool(main["closed"]),
         "refused": bool(
             main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
         ),
@@ -296,15 +297,11 @@ def _path(path: Mapping[str, Any]) -> str:
     return ""
 
 
-#: An interval whose ends are further apart than this ratio is told instead of the value.
-WIDE = 1.5
-
-
 def rate_of(path: Mapping[str, Any]) -> str:
     """Return the limiter's rate, as a range if it is uncertain."""
-    low, high = path["rate_ci95"] or (path["rate_bps"], path["rate_bps"])
-    if high > WIDE * low:
-        return f"{numbers.value(low, 'bit/s')} to {numbers.value(high, 'bit/s')}"
+    if path["rate_bps"] is None and path["rate_ci95"]:
+        low, high = (numbers.value(end, "bit/s") for end in path["rate_ci95"])
+        return f"a rate of at least {low} and at most {high}"
     return numbers.value(path["rate_bps"], "bit/s")
 
 

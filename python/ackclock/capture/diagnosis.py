@@ -3,9 +3,6 @@
 What each cost is a share of the time of the flows: of the round trips in which it held the sender back, and of the
 stalls that it caused. The greatest share is the verdict, if it is worth a word; what the flows took from the path at
 full speed costs nothing that could be won elsewhere.
-
-ICMP errors are evidence of the path's MTU (RFC 1191, RFC 8201: path MTU discovery) and of why handshakes were not
-answered (RFC 1122 section 4.2.3.9: a TCP and ICMP errors).
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from ackclock.capture.findings import (
     Finding,
     cause_on_path,
     connection_resets,
+    ends_early,
     no_data,
     of_capture,
     of_distance,
@@ -37,6 +35,7 @@ from ackclock.capture.findings import (
     summed,
     too_little_data,
 )
+from ackclock.capture.icmp import failed_handshakes, of_mtu
 from ackclock.capture.observations import observations, zero_windows
 from ackclock.figures import numbers
 
@@ -70,6 +69,11 @@ HEAVY_LOSS = 0.02
 
 #: Flows with less than this share of the largest one's data do not share its link.
 NEGLIGIBLE = 0.02
+
+
+#: Lost segments are retransmitted after so many seconds where no RTT is known (RFC 6298 section 2.1): a shorter capture
+#: shows no difference between an outage and its own end.
+INITIAL_RTO_S = 1.0
 
 
 #: Cause of a stall → what seems to limit its round trips: an application that does not send what it might, or the
@@ -161,6 +165,8 @@ def _of_tcp(analysis: Mapping[str, Any]) -> Diagnosis:
         return _without_round_trips(analysis, no_data(analysis))
     if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
         return _without_round_trips(analysis, too_little_data(total_s))
+    if not stalled_s and total_s < INITIAL_RTO_S and _ends_in_slow_start(analysis["flows"], limited_s):
+        return _without_round_trips(analysis, ends_early(total_s))
     bloat, unanswered = _queue_ratio(flows), list(failed_handshakes(analysis["flows"]))
     causes = {**STALLS, **({"handshake": unanswered[0].cause} if unanswered else {})}
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
@@ -254,6 +260,12 @@ def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_
         }
         limits |= dict.fromkeys(full, "unknown_bottleneck")
     return limits
+
+
+def _ends_in_slow_start(flows: Iterable[Mapping[str, Any]], limited_s: Mapping[str, float]) -> bool:
+    """Return True if the capture ends in slow start, with connections that are open."""
+    is_open = not any(flow["closed"] for flow in flows if flow["bytes"])
+    return is_open and limited_s.get("slow_start", 0.0) == max(limited_s.values(), default=0.0)
 
 
 def _is_mid_stream(flows: Iterable[Mapping[str, Any]]) -> bool:
@@ -415,84 +427,3 @@ def _verdict(costs: Mapping[Cause, float], capture_loss: float | None, unknown_l
     if blamed:
         return max(blamed, key=lambda cause: blamed[cause])
     return Cause.UNDECIDED if unknown_link > full_speed else Cause.NOTHING
-
-
-#: Kind of an error → its cause, what it means for a connection that was not answered, and what to do next.
-UNREACHABLE: Mapping[str, tuple[Cause, str, str]] = {
-    "port_unreachable": (
-        Cause.HOST,
-        "refused: the port is unreachable",
-        "See whether a server listens on that port, and whether a firewall rejects the connection.",
-    ),
-    "protocol_unreachable": (Cause.HOST, "refused: the host does not speak TCP", "See whether the address is right."),
-    "prohibited": (
-        Cause.NETWORK,
-        "rejected by a firewall: communication is prohibited",
-        "Look at the firewall's rules for this port and address.",
-    ),
-    "host_unreachable": (
-        Cause.NETWORK,
-        "not possible: the host is unreachable",
-        "See whether the host is up, and whether its router reaches it (ARP, neighbour discovery).",
-    ),
-    "network_unreachable": (
-        Cause.NETWORK,
-        "not possible: the network is unreachable",
-        "Look at the routes to the server's network.",
-    ),
-    "time_exceeded": (
-        Cause.NETWORK,
-        "not possible: the hop limit was exceeded in transit",
-        "Look for a loop of routes (traceroute).",
-    ),
-}
-
-
-def of_mtu(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
-    """Return the finding of a path MTU that a router reported, and to which large segments were lost."""
-    lossy = [flow for flow in flows if flow["segments_lost"] or any(flow["retransmissions"].values())]
-    reports = [report for flow in lossy for report in _reports(flow, "too_big")]
-    if not reports:
-        return
-    errors, routers = sum(report["errors"] for report in reports), _reporters(reports)
-    sizes = [flow["too_large_bytes"] for flow in lossy if _reports(flow, "too_big") and flow["too_large_bytes"]]
-    mtus = [report["mtu"] for report in reports if report["mtu"] is not None]
-    mtu = f"The path's MTU is {min(mtus):,} bytes" if mtus else "Packets exceed the path's MTU"
-    reported = f"{errors:,} packet{'s' * (errors > 1)} as too large"
-    sentence = f"{mtu}: {', '.join(routers)} reported {reported}"
-    evidence: dict[str, Any] = {"mtu_bytes": min(mtus, default=None), "routers": routers, "icmp_errors": errors}
-    if sizes:
-        sentence += f", and segments of {min(sizes):,} bytes were retransmitted and never arrived: an MTU black hole."
-        then = "See why the sender ignores ICMP (a firewall in front of it?), or clamp the MSS to the path's MTU."
-        evidence["too_large_bytes"] = min(sizes)
-    else:
-        sentence += ", and they were retransmitted."
-        then = "Clamp the MSS to the path's MTU, so that no packet is lost to learn it."
-    yield Finding(Cause.NETWORK, sentence, evidence, next=then, shown=("sequence",))
-
-
-def failed_handshakes(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
-    """Return a finding for each reason that ICMP errors give for handshakes that were not answered."""
-    without_answer = [flow for flow in flows if not flow["established"] and not flow["bytes"]]
-    for kind, (cause, means, then) in UNREACHABLE.items():
-        those = [flow for flow in without_answer if _reports(flow, kind)]
-        if not those:
-            continue
-        reports = [report for flow in those for report in _reports(flow, kind)]
-        connections = "One connection was" if len(those) == 1 else f"{len(those):,} connections were"
-        sentence = f"{connections} {means}, reported {', '.join(_reporters(reports))}."
-        evidence = {
-            "connections": len(those),
-            "reporters": _reporters(reports),
-            "icmp_errors": sum(report["errors"] for report in reports),
-        }
-        yield Finding(cause, sentence, evidence, next=then)
-
-
-def _reports(flow: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
-    """Return the errors of one kind about a connection."""
-    return [report for report in flow["icmp"] if report["kind"] == kind]
-
-
-def _reporters(reports: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(report["reporter"] for report in reports))

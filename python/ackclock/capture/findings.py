@@ -172,6 +172,16 @@ def too_little_data(total_s: float) -> Finding:
     return Finding(Cause.UNDECIDED, sentence, {"seconds": total_s}, next=then)
 
 
+def ends_early(total_s: float) -> Finding:
+    """Return the finding that the capture ends in slow start; `total_s` is the time of the data, in seconds."""
+    sentence = (
+        f"The capture ends after {numbers.value(total_s, 's')} of data, in slow start and with the connection open: "
+        "whether it was stopped there, or data no longer came, it does not show."
+    )
+    then = "Capture for longer; if the transfer itself ends there, capture at the sender: it shows retransmissions."
+    return Finding(Cause.UNDECIDED, sentence, {"seconds": total_s}, next=then)
+
+
 #: Limit → the pictures that show it, where that is not only what limited.
 SHOWN = {
     "receiver": ("limits", "pipe"),

@@ -87,18 +87,10 @@ def read(
 
 def join(first: Path, second: Path, expression: str = "") -> Joined:
     """Match the packets of two captures. The vantage point that most data pass first comes first."""
-    (one, pairs), (two, others) = (_listed(path, expression) for path in (first, second))
-    both = pairs.join(others.rename({"pair": "other"}), on=["first", "second"])
-    one = one.filter(pl.col("pair").is_in(both["pair"].implode()))
-    two = two.join(both.select(pair_1="pair", pair="other"), on="pair").drop("pair").rename({"pair_1": "pair"})
-    shared = ("pair", "from_first", "sequence", "acknowledgement", "payload_bytes")
-    packets = (
-        one.rename({"time_ns": "ns_1", "n": "n_1"})
-        .join(two.rename({"time_ns": "ns_2", "n": "n_2"}), on=PACKET, how="full", coalesce=True)
-        .with_columns(pl.coalesce(name, f"{name}_right") for name in shared)
-        .select(*shared, "ns_1", "n_1", "ns_2", "n_2")
-        .sort("pair", "from_first", "n_1", "n_2")
-    )
+    both, packets = _matched(_listed(first, expression), _listed(second, expression))
+    if _have_different_segments(packets):
+        cut = _matched(_listed(first, expression, second), _listed(second, expression, first))
+        both, packets = max((both, packets), cut, key=lambda matched: _common_bytes(matched[1]))
     in_both = packets.filter(pl.col("ns_1").is_not_null() & pl.col("ns_2").is_not_null()).height
     if not in_both:
         raise InputError(
@@ -120,9 +112,42 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
     return Joined(paths, both.select("pair", "first", "second"), packets, _relation(packets))
 
 
-def _listed(path: Path, expression: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the segments of a capture in order, numbered among identical ones, and its connections' ends."""
-    listing = _core.Listing(path, expression)
+def _matched(
+    listed: tuple[pl.DataFrame, pl.DataFrame], other: tuple[pl.DataFrame, pl.DataFrame]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the connections that both listings have, and a row for each packet of them."""
+    (one, pairs), (two, others) = listed, other
+    both = pairs.join(others.rename({"pair": "other"}), on=["first", "second"])
+    one = one.filter(pl.col("pair").is_in(both["pair"].implode()))
+    two = two.join(both.select(pair_1="pair", pair="other"), on="pair").drop("pair").rename({"pair_1": "pair"})
+    shared = ("pair", "from_first", "sequence", "acknowledgement", "payload_bytes")
+    packets = (
+        one.rename({"time_ns": "ns_1", "n": "n_1"})
+        .join(two.rename({"time_ns": "ns_2", "n": "n_2"}), on=PACKET, how="full", coalesce=True)
+        .with_columns(pl.coalesce(name, f"{name}_right") for name in shared)
+        .select(*shared, "ns_1", "n_1", "ns_2", "n_2")
+        .sort("pair", "from_first", "n_1", "n_2")
+    )
+    return both, packets
+
+
+def _have_different_segments(packets: pl.DataFrame) -> bool:
+    """Return True if each capture has data that the other lacks: offloads may have merged its segments otherwise."""
+    data = packets.filter(pl.col("payload_bytes") > 0)
+    return all(data[f"ns_{point}"].null_count() for point in (1, 2))
+
+
+def _common_bytes(packets: pl.DataFrame) -> int:
+    """Return the bytes of data that both captures have."""
+    return int(packets.drop_nulls(["ns_1", "ns_2"])["payload_bytes"].sum())
+
+
+def _listed(path: Path, expression: str, other: Path | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the segments of a capture in order, numbered among identical ones, and its connections' ends.
+
+    Super-segments are cut at the MSS, and where segments of the `other` capture begin.
+    """
+    listing = _core.Listing(path, expression, other=other)
     rows, pairs, more = [], [], True
     while more:
         more = listing.advance(AT_A_TIME)
@@ -166,14 +191,21 @@ def _relation(packets: pl.DataFrame) -> Relation | None:
 def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
     """Return the packets that only one point has, with their `place`, without those in flight at the edges."""
     near, far = ("n_1", "n_2") if out else ("n_2", "n_1")
-    rows = joined.packets.filter(pl.col("out") == out)
+    rows = _with_start(joined.packets.filter(pl.col("out") == out))
     rows = rows.join(_under_way(rows, near[-1], far[-1]), on="pair", how="left")
     copies = pl.len().over("pair", "sequence", "payload_bytes")
     lost = rows.filter(
         pl.col(far).is_null() & ~((pl.col(near) > pl.col("last")) & (pl.col(f"ns_{near[-1]}") > pl.col("until")))
     )
-    came = rows.filter(pl.col(far).is_not_null()).select("pair", "sequence", "payload_bytes").unique()
-    alone = lost.join(came, on=["pair", "sequence", "payload_bytes"], how="anti").filter(pl.col("payload_bytes") > 0)
+    # A retransmission may have other boundaries: what matters is whether its bytes came.
+    came = rows.filter(pl.col(far).is_not_null()).sort("start")
+    came = came.select("pair", "start", end=(pl.col("start") + pl.col("payload_bytes")).cum_max().over("pair"))
+    alone = (
+        lost.filter(pl.col("payload_bytes") > 0)
+        .sort("start")
+        .join_asof(came, on="start", by="pair", check_sortedness=False)
+    )
+    alone = alone.filter(pl.col("end").is_null() | (pl.col("end") <= pl.col("start")))
     arrived = (
         alone.join(_acknowledged(joined, out=not out), on="pair")
         .filter((pl.col("acked") - pl.col("sequence").cast(pl.Int64) - pl.col("payload_bytes")) % 2**32 < 2**31)
@@ -185,6 +217,13 @@ def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
         pl.col(near).is_null() & ~((pl.col(far) < pl.col("first")) & (pl.col(f"ns_{far[-1]}") < pl.col("since")))
     )
     return pl.concat([lost.with_columns(place=place), unseen.with_columns(place=pl.lit(other))])
+
+
+def _with_start(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of one direction with the `start` of their data as a number that does not wrap."""
+    rows = rows.sort(pl.coalesce("n_1", "n_2"))
+    step = (pl.col("sequence").cast(pl.Int64).diff().fill_null(0) + 2**31) % 2**32 - 2**31
+    return rows.with_columns(start=step.over("pair").cum_sum().over("pair"))
 
 
 def _under_way(rows: pl.DataFrame, near: str, far: str) -> pl.DataFrame:

@@ -160,6 +160,7 @@ def _absent() -> JsonObject:
         "fast_open": None,
         "ack_wait_s": None,
         "rtt_step": None,
+        "closed": True,
         "refused": False,
         "congestion": None,
         "stalls": [],

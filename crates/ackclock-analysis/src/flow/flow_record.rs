@@ -18,7 +18,8 @@ impl Connection {
         for from in 0..2 {
             if let Some(mut sender_view) = self.directions[from].sender_view.take() {
                 any = true;
-                sender_view.finish(output);
+                let is_closed = self.reset || self.directions[from].fin.is_some();
+                sender_view.finish(self.last_ns, is_closed, output);
                 let from_opening = self.directions[from].initial.is_some()
                     || (from == 0 && self.established_ns.is_some());
                 sender_view.finish_trace(from_opening, self.handshake_ns(), output);

@@ -9,7 +9,6 @@ use crate::tables::Limit;
 use send_rate::{PipeCeiling, PipeGrowth, SendRate};
 use window_scale::WindowScale;
 pub use window_scale::MAX_SHIFT;
-
 mod evidence;
 mod send_rate;
 mod window_scale;
@@ -110,6 +109,7 @@ pub struct LimitClassifier {
     flat: u32,
     out_of_slow_start: bool,
     after_loss: u8,
+    after_mark: u8,
     max_bps: f64,
     previous_bps: f64,
     /// The rate of the link.
@@ -340,8 +340,7 @@ impl LimitClassifier {
         self.rtt_count = 0;
         self.excess_sum_ns = 0;
         self.excess_count = 0;
-        self.previous_max_pipe_bytes = self.max_pipe_bytes;
-        self.max_pipe_bytes = 0;
+        self.previous_max_pipe_bytes = std::mem::take(&mut self.max_pipe_bytes);
     }
 
     /// Begin the first round, or end the current one once it has lasted an RTT.
@@ -398,6 +397,7 @@ impl LimitClassifier {
             self.last_round = (now_ns, spent_s);
         }
         self.after_loss = self.after_loss.saturating_sub(1);
+        self.after_mark = self.after_mark.saturating_sub(1);
         self.begin(now_ns, delivered);
     }
 

@@ -458,9 +458,15 @@ impl SenderView {
         self.retransmitted.push_back((copy.sent_ns, start));
     }
 
-    /// Finish the direction: report the remaining ranges as unresolved.
-    pub fn finish(&mut self, output: &mut Output) {
+    /// Finish the direction: report the remaining ranges as unresolved. Of acknowledgements whose responses would have
+    /// come after the last packet, at `last_ns`, it is unknown what they let out, unless the sender had closed.
+    pub fn finish(&mut self, last_ns: i64, is_closed: bool, output: &mut Output) {
+        self.process_due_acks(last_ns, None, output);
+        let limits = (!is_closed && !self.pending.is_empty()).then(|| self.limits.clone());
         self.process_due_acks(i64::MAX, None, output);
+        if let Some(limits) = limits {
+            self.limits = limits;
+        }
         self.trace_sent();
         let (now_ns, delivered) = (self.last_processed_ack_ns, self.arrived_bytes());
         self.limits

@@ -71,6 +71,8 @@ pub struct OpenStall {
     /// The oldest outstanding segment is so old that its acknowledgement may be missing in the capture.
     is_overdue: bool,
     capture_stalled: bool,
+    /// The last segment before it was full: there was more to send (RFC 9293 section 3.7.4).
+    ended_full: bool,
     /// Others stopped with it, and none of them for want of data.
     others_stopped: bool,
     handshake: bool,
@@ -78,6 +80,8 @@ pub struct OpenStall {
     nagle_waits: u32,
     clocks: [Option<(u32, i64)>; 2],
     expected: Option<u32>,
+    /// The same where it is unknown whether the sender counts its packets.
+    after_handshake: Option<u32>,
     evidence: Evidence,
 }
 
@@ -251,13 +255,17 @@ fn detect(
         window_shut: sender_view.is_some_and(is_shut),
         sacked: sender_view.is_some_and(|sender_view| sender_view.board.sacked_bytes() > 0),
         head_retransmitted: oldest.is_some_and(|first| !first.has_one_transmission()),
-        is_overdue: oldest.is_some_and(|first| now_ns - first.last_ns > MAX_RETRANSMISSION_GAP_NS),
+        is_overdue: outstanding_bytes > 0
+            && oldest.is_some_and(|first| now_ns - first.last_ns > MAX_RETRANSMISSION_GAP_NS),
         capture_stalled,
+        ended_full: sender_view
+            .is_some_and(|sender_view| sender_view.last_bytes >= sender_view.mss),
         others_stopped: capture_stalled && gap.active > 1 && stopped,
         handshake,
         nagle_waits: sender_view.map_or(0, |sender_view| sender_view.totals.nagle_waits),
         clocks: [0, 1].map(|direction| directions[direction].tsval_span.map(|[_, last]| last)),
         expected: directions[sender].ip_id.next_expected(),
+        after_handshake: directions[sender].ip_id.next_after_handshake(),
         evidence: Evidence::Pending,
     })
 }

@@ -9,7 +9,16 @@ use crate::shared_bottleneck::{Round, SharedBottleneck};
 /// Acknowledgements are further apart than so many ticks where it is no coincidence that data follow them.
 pub(super) const TICKS_SURE: i64 = 16;
 
+/// Scalable congestion control (RFC 9331) has two marks each round trip; rounds without one may lie between them.
+const MARKED_ROUNDS: u8 = 4;
+
 impl LimitClassifier {
+    /// The receiver reports a congestion mark: the path limits the sender, however evenly it paces and short the queue
+    /// of the AQM that marks (RFC 9332).
+    pub fn on_mark(&mut self) {
+        self.after_mark = MARKED_ROUNDS;
+    }
+
     /// The pipe is as full as ever, round after round, though nothing was lost, no queue stays and the link has room: a
     /// congestion window would grow.
     pub(super) fn is_buffer_limited(
@@ -21,6 +30,7 @@ impl LimitClassifier {
         let least_queue_ns = (self.round_min_rtt_ns - rtt_min_ns) as f64;
         self.pipe_ceiling.holds(self.mss)
             && self.total_retransmissions == 0
+            && self.after_mark == 0
             && least_queue_ns < PERSISTENT_QUEUE * rtt_min_ns as f64
             && capacity_bps.is_none_or(|capacity| capacity > ROOM * bps)
             && !self.is_mostly_unclocked_new()
@@ -97,6 +107,7 @@ impl LimitClassifier {
         let flat = self.flat >= FLAT_ROUNDS || own && !self.has_grown();
         let untouched = !self.is_touched && flat && !self.pipe_growth.is_rising();
         match self.classified_sends {
+            _ if self.after_mark > 0 => false,
             0 if self.is_ack_clocked() => false,
             0 => self.send_rate.steady >= STEADY_REMOTE || untouched,
             _ => self.is_paced && (self.send_rate.steady > 0 || untouched),

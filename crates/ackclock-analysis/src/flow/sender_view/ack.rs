@@ -298,6 +298,9 @@ impl SenderView {
         self.had_room = room;
         let after_ns = now_ns - self.last_processed_ack_ns;
         self.limits.on_ack(after_ns, unused, was_shut);
+        if ack.marked {
+            self.limits.on_mark();
+        }
         self.sent_since_ack = 0;
         self.last_processed_ack_ns = now_ns;
         self.last_ack_captured_ns = ack.captured_ns;

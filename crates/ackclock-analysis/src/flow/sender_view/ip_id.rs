@@ -139,6 +139,11 @@ impl IpIdCounter {
             .map(u32::from)
     }
 
+    /// The identification behind that of the last packet, before there is data: if it counts packets, the next one.
+    pub fn next_after_handshake(&self) -> Option<u32> {
+        self.expected.filter(|_| self.with_data == 0).map(u32::from)
+    }
+
     /// Return true if the counter is this connection's and not its host's: nearly all gaps in the sequence numbers agree
     /// with it, or nearly all of the numbers that it passed over are explained.
     pub fn is_of_connection(&self) -> bool {

@@ -160,10 +160,11 @@ impl OpenStall {
             }
             return Some(class);
         }
-        if !is_at_sender && self.has_ip_id_gap(segment) {
+        if !is_at_sender && self.has_ip_id_gap(segment, self.expected) {
             // Of a silence that outlasts timers, other connections of the host may have used the numbers.
             let is_own = connection.directions[self.sender].ip_id.is_of_connection();
-            return Some(if is_own || self.gap_ns <= MAX_RETRANSMISSION_GAP_NS {
+            let is_sure = is_own || self.ended_full || self.gap_ns <= MAX_RETRANSMISSION_GAP_NS;
+            return Some(if is_sure {
                 Stall::Timeout
             } else {
                 Stall::Unknown
@@ -185,7 +186,15 @@ impl OpenStall {
         if self.others_stopped {
             return self.classify_stopped_host(connection, now_ns);
         }
-        Some(Stall::Application)
+        // Without identifications, packets that were lost before the vantage point leave no trace.
+        let may_be_outage = !is_at_sender
+            && (self.ended_full && self.expected.is_none()
+                || self.has_ip_id_gap(segment, self.after_handshake));
+        Some(if may_be_outage {
+            Stall::Unknown
+        } else {
+            Stall::Application
+        })
     }
 
     /// Return true if a packet retransmits what was outstanding in the stall.
@@ -270,9 +279,8 @@ impl OpenStall {
     }
 
     /// The sender has sent packets in the stall that did not come so far, by the identification of the next.
-    fn has_ip_id_gap(&self, segment: &Segment) -> bool {
-        let ahead = self
-            .expected
+    fn has_ip_id_gap(&self, segment: &Segment, expected: Option<u32>) -> bool {
+        let ahead = expected
             .zip(segment.identification)
             .map_or(0, |(expected, number)| {
                 number.wrapping_sub(expected) & 0xffff
