@@ -64,11 +64,10 @@ impl Sender {
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         self.ack_rtt = rtt;
         let rate = self.measure_rate(&delivery, now);
-        let old = ack < prior_unacknowledged || prior_outstanding == 0;
+        let old = !IN_ORDER && (ack < prior_unacknowledged || prior_outstanding == 0);
         let ecn = self.process_ecn(packet, &delivery, old);
-        let prior_delivered = delivery
-            .latest
-            .map(|latest| self.rates.delivered_before(&latest));
+        let latest = delivery.latest;
+        let prior_delivered = latest.map(|latest| self.rates.delivered_before(&latest));
         let found = if IN_ORDER || self.is_in_order(packet) {
             DetectedLosses::default()
         } else {
@@ -85,7 +84,9 @@ impl Sender {
             self.detect_losses(&evidence, rack_update, now, out)
         };
         self.process_probe_ack(packet, reports_nothing, now);
-        self.change_state(prior_in_flight, now, out);
+        if !IN_ORDER {
+            self.change_state(prior_in_flight, now, out);
+        }
         if ecn.is_signalled {
             self.react_to_ecn(prior_in_flight, now, out);
         }
@@ -110,9 +111,7 @@ impl Sender {
             delivery_rate: rate,
             delivered: self.rates.delivered,
             prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
-            application_limited: delivery
-                .latest
-                .is_some_and(|latest| latest.application_limited),
+            application_limited: latest.is_some_and(|latest| latest.application_limited),
             window_limited: !self.tcp.window_validation
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
@@ -239,7 +238,7 @@ impl Sender {
     /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp, whose clock
     /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one,
     /// and of those SACKed if there are any (Linux).
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_rtt(
         &mut self,
         delivery: &Delivery,
