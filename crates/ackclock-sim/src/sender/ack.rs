@@ -46,7 +46,7 @@ impl Sender {
             return;
         }
         let prior_unacknowledged = self.board.unacknowledged;
-        let prior_in_flight = self.board.in_flight();
+        let prior_in_flight = self.flight::<IN_ORDER>();
         let prior_outstanding = self.board.outstanding();
         let prior_highest = self.board.highest_sacked();
         let advanced = IN_ORDER || ack > prior_unacknowledged;
@@ -107,7 +107,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             prior_in_flight,
-            in_flight: self.board.in_flight(),
+            in_flight: self.flight::<IN_ORDER>(),
             delivery_rate: rate,
             delivered: self.rates.delivered,
             prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
@@ -138,6 +138,16 @@ impl Sender {
         self.note_partial_ack(advanced);
         if advanced {
             self.check_end(now, out);
+        }
+    }
+
+    /// Segments in flight: in order, all that are outstanding.
+    #[inline(always)]
+    fn flight<const IN_ORDER: bool>(&self) -> u32 {
+        if IN_ORDER {
+            self.board.outstanding()
+        } else {
+            self.board.in_flight()
         }
     }
 
