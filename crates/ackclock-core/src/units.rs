@@ -65,7 +65,13 @@ impl Time {
     #[inline]
     pub fn as_f64(self) -> f64 {
         // Signed conversion is one instruction; longer times than 2^63 ps (106 days) fall back.
-        i64::try_from(self.0).map_or(self.0 as f64, |signed| signed as f64)
+        i64::try_from(self.0).map_or_else(|_| self.as_f64_unsigned(), |signed| signed as f64)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn as_f64_unsigned(self) -> f64 {
+        self.0 as f64
     }
 
     /// The time in seconds.

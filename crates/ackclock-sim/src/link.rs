@@ -192,10 +192,9 @@ impl Link {
     #[inline(always)]
     pub fn finish(&mut self, now: Time) -> (Option<Packet>, Due) {
         if self.shaper.is_some() {
-            self.release_from_shaper(now);
+            self.release_from_shaper::<false>(now);
         }
-        let left = (!self.propagation.is_empty()).then(|| self.propagation.pop().0);
-        (left, self.start_next::<false>(now))
+        (self.propagation.release(), self.start_next::<false>(now))
     }
 
     /// Handle a poll that was due at a link with propagation delay.
@@ -204,7 +203,7 @@ impl Link {
         if self.shaper.is_none() {
             return self.poll::<true>(now);
         }
-        let (departure, arrival) = self.release_from_shaper(now);
+        let (departure, arrival) = self.release_from_shaper::<true>(now);
         Due {
             departure,
             arrival,
@@ -247,23 +246,25 @@ impl Link {
         let done = now + duration;
         Due {
             departure: done,
-            arrival: self.start_transmission(packet, done),
+            arrival: self.start_transmission::<PROPAGATES>(packet, done),
             revisit: self.next_poll::<PROPAGATES>(),
         }
     }
 
-    /// Dequeue the next packet; also returns its transmission time.
+    /// Dequeue the next packet; returns it without its frame, and its transmission time.
     #[inline(always)]
     fn take(&mut self, now: Time) -> Option<(Packet, Time)> {
-        let packet = self.queue.dequeue(now, &mut self.drops);
+        let frame = self.frame_overhead;
+        let packet = self.queue.take(now, frame, &mut self.drops);
         self.collect_drops(now);
         let packet = packet?;
-        self.count_dequeued(packet.wire_bytes, now);
+        let wire_bytes = packet.wire_bytes + frame;
+        self.count_dequeued(wire_bytes, now);
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
         self.sojourns.record(sojourn, self.propagation.exists);
-        let duration = self.duration(packet.wire_bytes, now);
+        let duration = self.duration(wire_bytes, now);
         self.counters.busy += duration;
         Some((packet, duration))
     }
@@ -271,10 +272,11 @@ impl Link {
     /// Let the first packet in the shaper depart; returns its departure, and its arrival if it is the first in
     /// propagation.
     #[cold]
-    fn release_from_shaper(&mut self, now: Time) -> (Time, Time) {
+    fn release_from_shaper<const PROPAGATES: bool>(&mut self, now: Time) -> (Time, Time) {
         let left = self.shaper.as_mut().and_then(|shaper| shaper.pop(now));
-        left.map_or((Time::NEVER, Time::NEVER), |packet| {
-            (now, self.start_transmission(packet, now))
+        left.map_or((Time::NEVER, Time::NEVER), |mut packet| {
+            packet.wire_bytes -= self.frame_overhead;
+            (now, self.start_transmission::<PROPAGATES>(packet, now))
         })
     }
 
@@ -285,9 +287,10 @@ impl Link {
             return Time::NEVER;
         };
         while self.queued_packets > 0 && shaper.ready(now) <= now {
-            let Some((packet, cost)) = self.take(now) else {
+            let Some((mut packet, cost)) = self.take(now) else {
                 break;
             };
+            packet.wire_bytes += self.frame_overhead;
             shaper.push(packet, cost, now);
         }
         let next = shaper

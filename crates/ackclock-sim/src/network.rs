@@ -223,9 +223,13 @@ impl Network {
     /// Handle the end of a transmission. If the packet's receiver is next, returns it with its local time of arrival.
     #[inline(always)]
     pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
-        let (packet, due) = self.links[link].finish(self.now);
+        let this = &mut self.links[link];
+        let (packet, due) = this.finish(self.now);
+        let has_drops = this.has_drops();
         self.transmissions.set(link, due.next());
-        self.record_drops_if_any(link);
+        if has_drops {
+            self.record_drops(link);
+        }
         let packet = packet?;
         self.log(self.now, link as u32, &packet, PacketAction::Dequeue);
         if self.has_impairments && self.enter_impairment(link, packet.for_record(), packet.hop) {
@@ -277,7 +281,7 @@ impl Network {
 
     /// Schedule the next arrival at a sender. Separate from [`Network::on_arrival`], because the next
     /// packet is often not in the cache: the sender can be served meanwhile.
-    #[inline]
+    #[inline(always)]
     pub fn schedule_next_return(&mut self, slot: usize) {
         let route = self.routes[slot].as_ref();
         let next = route.map_or(Time::NEVER, |route| route.return_queue.first_due());
@@ -299,7 +303,8 @@ impl Network {
     fn forward_on_path(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
         let slot = self.slots.slot_of(packet.flow);
         let route = self.routes.get_mut(slot)?.as_deref_mut()?;
-        let forward = packet.kind.is_forward();
+        // Most packets are data.
+        let forward = packet.kind == Kind::Data || packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
             self.send_to_hop(hop, packet);
@@ -478,9 +483,9 @@ pub struct NetworkOutlet<'a> {
 impl Outlet for NetworkOutlet<'_> {
     #[inline(always)]
     fn send(&mut self, packet: Packet, reason: impl FnOnce() -> SendReason) {
-        if self.network.captures.is_some() {
+        if self.network.is_traced {
             let packet = packet.for_record();
-            return self.network.send_captured(self.hop, packet, reason());
+            return self.network.send_traced(self.hop, packet, reason);
         }
         self.network.send_to_hop(self.hop, packet);
     }

@@ -191,11 +191,21 @@ impl Queue {
     }
 
     /// See [`Discipline::dequeue`].
-    #[inline(always)]
     pub fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet> {
+        self.take(now, 0, drops)
+    }
+
+    /// Take the packet to send next as [`Discipline::dequeue`] does, without the `frame` around it.
+    #[inline(always)]
+    pub fn take(&mut self, now: Time, frame: u32, drops: &mut Drops) -> Option<Packet> {
+        // A copy in each arm, as in `enqueue`.
+        let unframed = |packet: Packet| Packet {
+            wire_bytes: packet.wire_bytes - frame,
+            ..packet
+        };
         match self {
-            Queue::Pfifo(queue) => queue.dequeue(now, drops),
-            Queue::Other(queue) => queue.dequeue(now, drops),
+            Queue::Pfifo(queue) => queue.dequeue(now, drops).map(unframed),
+            Queue::Other(queue) => queue.dequeue(now, drops).map(unframed),
         }
     }
 

@@ -319,9 +319,8 @@ impl Receiver {
         if self.next >= self.workload.end {
             return Some(self.on_end(now));
         }
-        let gap = now.since(self.last_arrival);
-        self.last_arrival = now;
-        self.acknowledge_or_wait(gap, now)
+        let last_arrival = std::mem::replace(&mut self.last_arrival, now);
+        self.acknowledge_or_wait(last_arrival, now)
     }
 
     /// Open the window for a new segment.
@@ -353,14 +352,14 @@ impl Receiver {
 
     /// RFC 5681 section 4.2: at least every second segment, and within the timer.
     #[inline(always)]
-    fn acknowledge_or_wait(&mut self, gap: Time, now: Time) -> Option<Reply> {
+    fn acknowledge_or_wait(&mut self, last_arrival: Time, now: Time) -> Option<Reply> {
         let at_once = self.ack_now
             || match self.policy {
                 DelayedAck::Off => true,
                 DelayedAck::On => self.pending >= 2,
                 DelayedAck::Quick => {
                     // Linux: after an idle time longer than the sender's RTO, its window is small.
-                    if gap > QUICK_AFTER && self.last_arrival > gap {
+                    if now.since(last_arrival) > QUICK_AFTER && last_arrival > Time::ZERO {
                         self.quick.ensure(2);
                     }
                     self.pending >= self.max_pending || self.quick.is_due()
@@ -383,7 +382,16 @@ impl Receiver {
         self.quick.on_ack();
         self.set_timer(Time::NEVER);
         self.sent_packets += 1;
-        let mut reply = Reply {
+        if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
+            return self.selective_reply(duplicate);
+        }
+        self.cumulative_reply()
+    }
+
+    /// A reply without SACK blocks.
+    #[inline(always)]
+    fn cumulative_reply(&mut self) -> Reply {
+        Reply {
             kind: Kind::Ack,
             ack: self.next,
             window: self.advertise(),
@@ -394,20 +402,20 @@ impl Receiver {
                 .echo_of_marks
                 .flags()
                 .with_opened(self.window.take_changed()),
-        };
-        if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
-            self.report(duplicate, &mut reply);
         }
-        reply
     }
 
-    /// Add the SACK blocks and DSACK to a reply.
+    /// A reply with SACK blocks, that of a duplicate first (DSACK).
     #[inline(never)]
-    fn report(&self, duplicate: Option<u64>, reply: &mut Reply) {
+    fn selective_reply(&mut self, duplicate: Option<u64>) -> Reply {
         let blocks = self.ranges.blocks(duplicate, self.block_limit);
-        reply.wire_bytes += blocks.option_bytes();
-        reply.flags = reply.flags.with_dsack(duplicate.is_some());
-        reply.blocks = Some(blocks);
+        let reply = self.cumulative_reply();
+        Reply {
+            wire_bytes: reply.wire_bytes + blocks.option_bytes(),
+            blocks: Some(blocks),
+            flags: reply.flags.with_dsack(duplicate.is_some()),
+            ..reply
+        }
     }
 
     /// Acknowledge a segment out of order, a duplicate, or one that fills a hole: immediately, unless SACKs are

@@ -34,6 +34,7 @@
 mod ack;
 mod agent;
 mod buffer;
+mod cwnd_validation;
 mod ecn;
 mod frto;
 mod handshake;
@@ -65,12 +66,12 @@ use crate::workload::Workload;
 use ackclock_congestion::{Controller, CubicState, Error, Prototype, Variables};
 
 use buffer::SendBuffer;
+use cwnd_validation::CwndUsage;
 use ecn::EcnState;
 use frto::Frto;
 use handshake::Handshake;
 use leap::Withheld;
 pub use leap::{Batch, Skipped};
-use output::CwndUsage;
 use pacing::Pacing;
 use prr::Prr;
 use rates::RateSampler;

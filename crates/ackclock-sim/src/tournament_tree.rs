@@ -96,6 +96,9 @@ impl TournamentTree {
     /// Set the source's event; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
+        if self.width == 1 {
+            return self.set_winner(at(time, self.first));
+        }
         let before = self.entry(source);
         if time != time_of(before) {
             self.replace(source, at(time, before));
@@ -124,19 +127,18 @@ impl TournamentTree {
         }
     }
 
-    /// Replay the matches that an entry changes, up to the first one whose winner was, and is, another.
+    /// Replay the matches that an entry changes, up to the first one whose winner is as before.
     #[inline(never)]
     fn replay_matches(&mut self, source: usize, entry: Entry) {
         let (mut player, mut winner) = (self.width + source, entry);
-        let least = entry.min(self.entry(source));
         while player > 1 {
             let group = &mut self.matches[player / ARITY];
+            if group[player % ARITY] == winner {
+                return;
+            }
             group[player % ARITY] = winner;
             let [a, b, c, d] = *group;
             winner = a.min(b).min(c.min(d));
-            if winner < least {
-                return;
-            }
             player /= ARITY;
         }
         self.set_winner(winner);

@@ -201,6 +201,18 @@ impl Workload {
         }
     }
 
+    /// The segments from `sequence` on that differ only in their numbers: kind and payload of each, and how many there
+    /// are at least. Those before the last one of the data are full, unless the application writes messages.
+    #[inline]
+    pub fn run(&self, sequence: u64) -> (Kind, u32, u64) {
+        if sequence + 1 < self.segments && self.messages.is_none() {
+            let run = self.segments - 1 - sequence;
+            return (Kind::Data, self.mss_bytes as u32, run);
+        }
+        let payload_bytes = self.payload_bytes(sequence);
+        (self.kind(sequence), payload_bytes as u32, 1)
+    }
+
     /// Payload of segment `sequence`: the MSS, less in the last one, nothing in the FIN.
     #[inline]
     pub fn payload_bytes(&self, sequence: u64) -> u64 {

@@ -79,6 +79,21 @@ impl Propagation {
         Time::NEVER
     }
 
+    /// Hold the packet that is transmitted on a link without a propagation delay.
+    #[inline(always)]
+    pub fn hold(&mut self, packet: Packet) {
+        debug_assert!(!self.exists && self.count == 0);
+        self.front = packet;
+        self.count = 1;
+    }
+
+    /// Take the packet that has been transmitted on a link without a propagation delay.
+    #[inline(always)]
+    pub fn release(&mut self) -> Option<Packet> {
+        let held = std::mem::take(&mut self.count);
+        (held > 0).then_some(self.front)
+    }
+
     /// Take the first packet; also returns when the next one arrives, [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub fn pop(&mut self) -> (Packet, Time) {

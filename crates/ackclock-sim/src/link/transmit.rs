@@ -54,16 +54,24 @@ impl Link {
         arrival
     }
 
-    /// Start the transmission of a packet with its frame, which ends at `done`. Returns its arrival if it is the
-    /// first in propagation, else [`Time::NEVER`].
+    /// Start the transmission of a packet, which ends at `done`. Returns its arrival if it is the first in propagation,
+    /// else [`Time::NEVER`].
     #[inline(always)]
-    pub(super) fn start_transmission(&mut self, mut packet: Packet, done: Time) -> Time {
+    pub(super) fn start_transmission<const PROPAGATES: bool>(
+        &mut self,
+        packet: Packet,
+        done: Time,
+    ) -> Time {
+        let bytes = packet.wire_bytes + self.frame_overhead;
         self.busy_until = done;
-        self.transmitting_bytes = packet.wire_bytes;
+        self.transmitting_bytes = bytes;
         self.counters.departed += 1;
-        self.counters.departed_bytes += u64::from(packet.wire_bytes);
-        packet.wire_bytes -= self.frame_overhead;
-        self.propagation.push(packet, done)
+        self.counters.departed_bytes += u64::from(bytes);
+        if PROPAGATES {
+            return self.propagation.push(packet, done);
+        }
+        self.propagation.hold(packet);
+        Time::NEVER
     }
 
     /// Time of the next poll of a link whose transmitter is busy. The end of a transmission is an event where there is

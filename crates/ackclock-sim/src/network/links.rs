@@ -68,7 +68,10 @@ impl Network {
     /// (`PROPAGATES`) are compiled separately: to distinguish them for each packet costs 3 % of all instructions.
     #[inline(always)]
     fn admit<const PROPAGATES: bool>(&mut self, packet: Packet, link: usize, log: bool) {
-        let Some(due) = self.links[link].offer::<PROPAGATES>(packet, self.now) else {
+        let this = &mut self.links[link];
+        let due = this.offer::<PROPAGATES>(packet, self.now);
+        let has_drops = this.has_drops();
+        let Some(due) = due else {
             return self.lose(link as u32, packet.for_record(), EventKind::Loss);
         };
         if log {
@@ -83,18 +86,20 @@ impl Network {
         } else if !due.next().is_never() {
             self.transmissions.set(link, due.next());
         }
-        self.record_drops_if_any(link);
+        if has_drops {
+            self.record_drops(link);
+        }
     }
 
     #[inline(always)]
-    pub(super) fn record_drops_if_any(&mut self, link: usize) {
+    fn record_drops_if_any(&mut self, link: usize) {
         if self.links[link].has_drops() {
             self.record_drops(link);
         }
     }
 
     #[cold]
-    fn record_drops(&mut self, link: usize) {
+    pub(super) fn record_drops(&mut self, link: usize) {
         let empty = std::mem::take(&mut self.spare_drop_log);
         let mut drop_log = self.links[link].take_drop_log(empty);
         for packet in drop_log.dropped.drain(..) {

@@ -56,16 +56,19 @@ impl Network {
 
     /// Capture a sender's packet, then send it.
     #[cold]
-    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reason: SendReason) {
-        let attachment = self.slot_of_frame(&packet);
-        let packet = Packet {
-            attachment,
-            hop: 0,
-            ..packet
-        };
+    pub(super) fn send_traced(
+        &mut self,
+        hop: Hop,
+        packet: Packet,
+        reason: impl FnOnce() -> SendReason,
+    ) {
+        let mut packet = Packet { hop: 0, ..packet };
+        if self.captures.is_some() {
+            packet.attachment = self.slot_of_frame(&packet);
+        }
         if let Some(captures) = &mut self.captures {
-            let carried = self.attachments.carried(attachment);
-            captures.send(&packet, carried, reason, self.now);
+            let carried = self.attachments.carried(packet.attachment);
+            captures.send(&packet, carried, reason(), self.now);
         }
         self.send_to_hop(hop, packet);
     }

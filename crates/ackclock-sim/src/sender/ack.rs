@@ -46,7 +46,7 @@ impl Sender {
             return;
         }
         let prior_unacknowledged = self.board.unacknowledged;
-        let prior_in_flight = self.board.in_flight();
+        let prior_in_flight = self.flight::<IN_ORDER>();
         let prior_outstanding = self.board.outstanding();
         let prior_highest = self.board.highest_sacked();
         let advanced = IN_ORDER || ack > prior_unacknowledged;
@@ -64,11 +64,10 @@ impl Sender {
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         self.ack_rtt = rtt;
         let rate = self.measure_rate(&delivery, now);
-        let old = ack < prior_unacknowledged || prior_outstanding == 0;
+        let old = !IN_ORDER && (ack < prior_unacknowledged || prior_outstanding == 0);
         let ecn = self.process_ecn(packet, &delivery, old);
-        let prior_delivered = delivery
-            .latest
-            .map(|latest| self.rates.delivered_before(&latest));
+        let latest = delivery.latest;
+        let prior_delivered = latest.map(|latest| self.rates.delivered_before(&latest));
         let found = if IN_ORDER || self.is_in_order(packet) {
             DetectedLosses::default()
         } else {
@@ -85,7 +84,9 @@ impl Sender {
             self.detect_losses(&evidence, rack_update, now, out)
         };
         self.process_probe_ack(packet, reports_nothing, now);
-        self.change_state(prior_in_flight, now, out);
+        if !IN_ORDER {
+            self.change_state(prior_in_flight, now, out);
+        }
         if ecn.is_signalled {
             self.react_to_ecn(prior_in_flight, now, out);
         }
@@ -106,13 +107,11 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             prior_in_flight,
-            in_flight: self.board.in_flight(),
+            in_flight: self.flight::<IN_ORDER>(),
             delivery_rate: rate,
             delivered: self.rates.delivered,
             prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
-            application_limited: delivery
-                .latest
-                .is_some_and(|latest| latest.application_limited),
+            application_limited: latest.is_some_and(|latest| latest.application_limited),
             window_limited: !self.tcp.window_validation
                 || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
@@ -139,6 +138,16 @@ impl Sender {
         self.note_partial_ack(advanced);
         if advanced {
             self.check_end(now, out);
+        }
+    }
+
+    /// Segments in flight: in order, all that are outstanding.
+    #[inline(always)]
+    fn flight<const IN_ORDER: bool>(&self) -> u32 {
+        if IN_ORDER {
+            self.board.outstanding()
+        } else {
+            self.board.in_flight()
         }
     }
 
@@ -239,7 +248,7 @@ impl Sender {
     /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp, whose clock
     /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one,
     /// and of those SACKed if there are any (Linux).
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_rtt(
         &mut self,
         delivery: &Delivery,

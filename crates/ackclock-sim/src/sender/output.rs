@@ -5,49 +5,11 @@ use ackclock_core::Time;
 
 use super::buffer::{Outstanding, SendBuffer};
 use super::pacing::SendDecision;
-use super::scoreboard::Scoreboard;
 use super::send_reason::{BlockedBy, Trigger};
 use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options;
 use crate::packet::{Ecn, Flags, Kind, Packet, NO_PACKET};
-use ackclock_congestion::{Controller, Restart};
-
-/// Use of the window when most segments were outstanding in a flight: whether it limited the sender (as Linux's cwnd
-/// validation).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CwndUsage {
-    /// True if the window limited the sender.
-    limited: bool,
-    max_outstanding: u32,
-    /// The flight ends when everything below it is acknowledged.
-    until: u64,
-}
-
-impl CwndUsage {
-    /// Record that segments were sent, or could not be because the window `limited` them.
-    #[inline]
-    pub fn observe(&mut self, limited: bool, board: &Scoreboard) {
-        let outstanding = board.outstanding();
-        let new_flight = board.unacknowledged >= self.until;
-        if new_flight || limited || (!self.limited && outstanding > self.max_outstanding) {
-            *self = CwndUsage {
-                limited,
-                max_outstanding: outstanding,
-                until: board.next,
-            };
-        }
-    }
-
-    /// True if the window may grow: it was used, or in slow start more than half of it.
-    #[inline]
-    pub fn allows_growth(&self, controller: &dyn Controller) -> bool {
-        if self.limited {
-            return true;
-        }
-        let cwnd = controller.cwnd();
-        cwnd < controller.ssthresh() && cwnd < 2.0 * f64::from(self.max_outstanding)
-    }
-}
+use ackclock_congestion::Restart;
 
 impl Sender {
     /// Send what the window, the receiver, the application and pacing allow: first lost segments,
@@ -99,7 +61,8 @@ impl Sender {
     pub(super) fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
         self.pacing.cut();
         loop {
-            if self.occupied() >= self.window {
+            let occupied = self.occupied();
+            if occupied >= self.window {
                 if self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left) {
                     self.send_fin(now, out);
                 }
@@ -110,7 +73,12 @@ impl Sender {
             } else {
                 self.board.next_lost()
             };
-            if lost.is_none() && !self.has_new(now) {
+            let new = if lost.is_none() {
+                self.new_segments(now)
+            } else {
+                0
+            };
+            if lost.is_none() && new == 0 {
                 return self.blocked_without_data(now);
             }
             match self.decide_send(lost.is_none(), now) {
@@ -121,9 +89,11 @@ impl Sender {
                 }
                 SendDecision::Defer => return BlockedBy::Window,
             }
-            match lost {
-                Some(sequence) => self.retransmit(sequence, Trigger::Window, now, out),
-                None => self.send_new(Trigger::Window, now, out),
+            if let Some(sequence) = lost {
+                self.retransmit(sequence, Trigger::Window, now, out);
+            } else {
+                let room = u64::from(self.window - occupied);
+                self.send_new(new.min(room), Trigger::Window, now, out);
             }
         }
     }
@@ -265,7 +235,7 @@ impl Sender {
             return;
         }
         match self.decide_send(true, now) {
-            SendDecision::Now => self.send_new(Trigger::Window, now, out),
+            SendDecision::Now => self.send_new(1, Trigger::Window, now, out),
             SendDecision::Later => self.timers.pacing = self.pacing.next,
             SendDecision::Defer => {}
         }
@@ -276,7 +246,7 @@ impl Sender {
         let before = self.counters.sent_packets;
         self.pacing.push();
         while self.occupied() < self.window && self.has_new(now) && self.pushes_on(now) {
-            self.send_new(Trigger::Window, now, out);
+            self.send_new(1, Trigger::Window, now, out);
         }
         if self.counters.sent_packets > before {
             let limited = self.board.in_flight() >= self.window;
@@ -288,6 +258,9 @@ impl Sender {
     /// Let an application that an ACK has woken write.
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.buffer.is_none() {
+            return;
+        }
         self.wake_application_if_room();
         if self.buffer.as_ref().is_some_and(|buffer| buffer.woken) {
             self.write_on(now, out);
@@ -336,14 +309,25 @@ impl Sender {
         }
     }
 
-    /// True if a new segment may be sent: written by the application, within the receive window.
-    #[inline(always)]
+    /// True if a new segment may be sent.
+    #[inline]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
+        self.new_segments(now) > 0
+    }
+
+    /// New segments that may be sent: written by the application, within the receive window.
+    #[inline(always)]
+    fn new_segments(&mut self, now: Time) -> u64 {
         let next = self.board.next;
         if next >= self.window_end {
-            return false;
+            return 0;
         }
-        next < self.available(now) || self.awaits_application(next, now)
+        let available = self.available(now);
+        if next >= available {
+            self.await_application(next, now);
+            return 0;
+        }
+        available.min(self.window_end) - next
     }
 
     /// Take the receiver's window from one of its packets. Its right edge never moves back, so a smaller one is that of
@@ -359,13 +343,12 @@ impl Sender {
         moves
     }
 
-    /// Set the timer for the application's next write, unless it waits for room; returns True if nothing may be sent
-    /// before, unless the application is still to be polled.
+    /// Set the timer for the application's next write, unless it waits for room.
     #[cold]
-    fn awaits_application(&mut self, next: u64, now: Time) -> bool {
+    fn await_application(&mut self, next: u64, now: Time) {
         if self.workload.has_messages() {
             self.timers.application = self.workload.next_write().max(now);
-            return false;
+            return;
         }
         let has_room = match &self.buffer {
             Some(buffer) => !buffer.is_waiting,
@@ -375,24 +358,50 @@ impl Sender {
             let written = self.workload.written_at(next).max(now);
             self.timers.application = written.min(self.workload.stop);
         }
-        false
     }
 
+    /// Send new segments, the first of which may go: up to `limit` of those in the same batch that differ only in their
+    /// numbers.
     #[inline(always)]
-    pub(super) fn send_new(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
-        let sending = self.rates.sending(now);
-        let sequence = self.board.send_next(&sending);
-        self.timed.start(sequence, now);
-        if let Some(buffer) = &mut self.buffer {
-            buffer.take();
-            if self.pacing.begins {
-                self.pacing.begins = false;
-                self.board.begin_buffer(sequence);
-            }
-        } else {
+    pub(super) fn send_new(
+        &mut self,
+        limit: u64,
+        trigger: Trigger,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        if self.buffer.is_none() {
             self.workload.send(self.board.unacknowledged);
         }
-        self.send_segment(sequence, false, trigger, now, out);
+        let first = self.board.next;
+        let (kind, payload, run) = self.workload.run(first);
+        let count = self.take_batch(run.min(limit) as u32);
+        let end = first + u64::from(count);
+        let bytes = payload + self.tcp.segment_header_bytes();
+        let sending = self.rates.sending(now);
+        let mut flags = self.flags_of(false);
+        self.timed.start(first, now);
+        self.board.reserve(count);
+        for sequence in first..end {
+            self.board.send_next(&sending);
+            self.emit((kind, sequence), flags, bytes, trigger, now, out);
+            flags = flags.with_echo(0);
+        }
+        self.take_from_buffer(first, end);
+        self.depart(first..end, payload, now);
+        self.count_sent(count, bytes);
+    }
+
+    /// Take new segments from the send buffer.
+    #[inline]
+    fn take_from_buffer(&mut self, first: u64, end: u64) {
+        let Some(buffer) = &mut self.buffer else {
+            return;
+        };
+        (first..end).for_each(|_| buffer.take());
+        if std::mem::take(&mut self.pacing.begins) {
+            self.board.begin_buffer(first);
+        }
     }
 
     pub(super) fn retransmit(
@@ -413,7 +422,12 @@ impl Sender {
         if sequence == self.board.unacknowledged && !self.is_impatient() {
             self.timers.start(now, self.rtt.rto());
         }
-        self.send_segment(sequence, true, trigger, now, out);
+        let (kind, payload, _) = self.workload.run(sequence);
+        let bytes = payload + self.tcp.segment_header_bytes();
+        let flags = self.flags_of(true);
+        self.emit((kind, sequence), flags, bytes, trigger, now, out);
+        self.depart(sequence..sequence + 1, payload, now);
+        self.count_sent(1, bytes);
     }
 
     /// Send one lost segment regardless of the window (the first of a recovery).
@@ -423,24 +437,11 @@ impl Sender {
         }
     }
 
+    /// Count packets of the same size that were sent.
     #[inline(always)]
-    fn send_segment(
-        &mut self,
-        sequence: u64,
-        retransmitted: bool,
-        trigger: Trigger,
-        now: Time,
-        out: &mut impl Outlet,
-    ) {
-        let kind = self.workload.kind(sequence);
-        let payload = self.workload.payload_bytes(sequence) as u32;
-        if let Some(prr) = &mut self.prr {
-            prr.on_sent();
-        }
-        self.depart(sequence, payload, now);
-        let bytes = payload + self.tcp.segment_header_bytes();
-        let flags = self.flags_of(retransmitted);
-        self.emit((kind, sequence), flags, bytes, trigger, now, out);
+    fn count_sent(&mut self, packets: u32, bytes: u32) {
+        self.counters.sent_packets += u64::from(packets);
+        self.counters.sent_bytes += u64::from(packets) * u64::from(bytes);
     }
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
@@ -457,11 +458,12 @@ impl Sender {
             0
         };
         self.emit((kind, number), flags, bytes, Trigger::Window, now, out);
+        self.count_sent(1, bytes);
     }
 
     #[inline(always)]
     fn emit(
-        &mut self,
+        &self,
         (kind, sequence): (Kind, u64),
         flags: Flags,
         bytes: u32,
@@ -469,8 +471,6 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += u64::from(bytes);
         let packet = Packet {
             sequence,
             timestamp: now,

@@ -10,6 +10,8 @@
 //! Pacing holds back entire batches. The lateness of a batch is subtracted from the distance to the next one, but at
 //! most half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
 
+use std::ops::Range;
+
 use ackclock_core::{Rate, Time};
 
 use super::buffer::SendBuffer;
@@ -115,6 +117,17 @@ impl Sender {
         SendDecision::Now
     }
 
+    /// Take up to `segments` from the batch, of which one has been decided on; returns how many.
+    #[inline]
+    pub(super) fn take_batch(&mut self, segments: u32) -> u32 {
+        if !self.pacing.is_on && !self.tcp.tso_batching {
+            return segments;
+        }
+        let more = self.pacing.left.min(segments - 1);
+        self.pacing.left -= more;
+        1 + more
+    }
+
     /// Decide whether the next segment goes with the batch that is pushed.
     pub(super) fn pushes_on(&mut self, now: Time) -> bool {
         if self.pacing.left == 0 && !self.pacing.pushes {
@@ -196,11 +209,14 @@ impl Sender {
         })
     }
 
-    /// Record the departure of a segment.
+    /// Record the departure of segments of the same size.
     #[inline]
-    pub(super) fn depart(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
+    pub(super) fn depart(&mut self, segments: Range<u64>, payload_bytes: u32, now: Time) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segments.end - segments.start);
+        }
         if self.pacing.is_on {
-            self.pace(sequence, payload_bytes, now);
+            segments.for_each(|sequence| self.pace(sequence, payload_bytes, now));
         }
         self.pacing.last_sent = now;
     }

@@ -31,9 +31,9 @@ impl Prr {
         self.target = target;
     }
 
-    /// Counts a segment sent during the reduction.
-    pub fn on_sent(&mut self) {
-        self.sent += 1;
+    /// Count segments sent during the reduction.
+    pub fn on_sent(&mut self, segments: u64) {
+        self.sent += segments;
     }
 
     /// The window after an ACK that delivered `delivered` segments and left `in_flight`;
@@ -79,7 +79,7 @@ mod tests {
             while in_flight < window {
                 in_flight += 1;
                 sent += 1;
-                prr.on_sent();
+                prr.on_sent(1);
             }
         }
         assert_eq!(sent, 9);
@@ -109,7 +109,7 @@ mod tests {
             let window = prr.on_ack(delivered, pipe, safe);
             assert_eq!(window, expected, "{delivered} {pipe} {safe}");
             for _ in pipe..window {
-                prr.on_sent();
+                prr.on_sent(1);
             }
         }
     }
@@ -118,7 +118,7 @@ mod tests {
     fn after_heavy_loss_it_rebuilds_one_for_one_and_faster_with_progress() {
         let mut prr = Prr::new(10, 20);
         assert_eq!(prr.on_ack(1, 4, false), 5);
-        prr.on_sent();
+        prr.on_sent(1);
         assert_eq!(prr.on_ack(1, 4, true), 6);
         assert_eq!(prr.on_ack(9, 4, true), 10, "never above ssthresh");
     }

@@ -238,12 +238,17 @@ impl Scoreboard {
         &mut self.ring[index]
     }
 
-    /// Record the first transmission of the next segment; returns its number.
+    /// Make room for so many segments more.
     #[inline]
-    pub fn send_next(&mut self, sending: &Sending) -> u64 {
-        if self.outstanding() as usize == self.ring.len() {
+    pub fn reserve(&mut self, segments: u32) {
+        while self.outstanding() as usize + segments as usize > self.ring.len() {
             self.grow();
         }
+    }
+
+    /// Record the first transmission of the next segment, for which there is room; returns its number.
+    #[inline]
+    pub fn send_next(&mut self, sending: &Sending) -> u64 {
         let sequence = self.next;
         self.next += 1;
         *self.segment_mut(sequence) = Segment {

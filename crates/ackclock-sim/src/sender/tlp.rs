@@ -53,7 +53,7 @@ impl Sender {
         if retransmitted {
             self.retransmit(self.board.next - 1, Trigger::TlpProbe, now, out);
         } else {
-            self.send_new(Trigger::TlpProbe, now, out);
+            self.send_new(1, Trigger::TlpProbe, now, out);
         }
         let end = self.board.next;
         self.tlp = Some(TlpProbe { end, retransmitted });

@@ -40,6 +40,27 @@ fn the_last_segment_has_the_rest_and_the_fin_nothing() {
 }
 
 #[test]
+fn a_run_ends_before_the_last_segment_of_the_data() {
+    for size_bytes in [2500, 3000] {
+        for in_data in [false, true] {
+            let mut workload = workload(Some(size_bytes), None);
+            if in_data {
+                workload.close_in_data();
+            }
+            for first in 0..4 {
+                let (kind, payload_bytes, run) = workload.run(first);
+                assert_eq!(run, (2_u64.saturating_sub(first)).max(1));
+                for segment in first..first + run {
+                    assert_eq!(kind, workload.kind(segment));
+                    assert_eq!(u64::from(payload_bytes), workload.payload_bytes(segment));
+                }
+            }
+        }
+    }
+    assert_eq!(workload(Some(0), None).run(0), (Kind::Fin, 0, 1));
+}
+
+#[test]
 fn a_fin_in_the_last_segment_is_no_segment_more() {
     let mut workload = workload(Some(2500), None);
     workload.close_in_data();

@@ -188,6 +188,7 @@ impl Pair {
 
     fn send(&mut self, segments: usize) {
         for _ in 0..segments {
+            self.board.reserve(1);
             self.board.send_next(&self.sending());
             self.naive.segments.push(NaiveSegment {
                 sent: self.now,

@@ -14,6 +14,7 @@ fn at(milliseconds: u64) -> Sending {
 fn sent(segments: u64) -> Scoreboard {
     let mut board = Scoreboard::default();
     for number in 0..segments {
+        board.reserve(1);
         board.send_next(&at(number));
     }
     board
