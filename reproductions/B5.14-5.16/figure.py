@@ -1,4 +1,4 @@
-"""The curve around its plateau with the packet engine's window, and w_max from loss to loss."""
+"""The curve around its plateau with the windows of simulation and kernel, and w_max from loss to loss."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -16,15 +16,16 @@ CAPACITY_P, RTT_S, BETA, RAISED_S = 80, 1.0, 0.8, 200.0
 
 
 @style.styled
-def draw(_curve: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+def draw(_curve: Mapping[str, Dataset], packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     """Left: packets beyond w_max, from when the window is first w_max. Right: the iteration of figure 5.15."""
     fig = style.figure(3.0)
     around, losses = fig.subplots(1, 2)
     times_s = np.linspace(-3, 2.6, 300)
     around.plot(times_s, 0.4 * times_s**3, color=style.INK, label="curve")
-    for number, view in enumerate(runs(packet["link"])):
-        label = "packet engine" if number == 0 else None
-        around.plot(*_window(view), color=style.COLOURS[0], linewidth=0.7, drawstyle="steps-post", label=label)
+    for (engine, data), colour in zip((("packet", packet), ("linux", linux)), style.COLOURS, strict=False):
+        for number, view in enumerate(runs(data["link"]) if "link" in data else ()):
+            label = engine if number == 0 else None
+            around.plot(*_window(view), color=colour, linewidth=0.7, drawstyle="steps-post", label=label)
     around.set_xlim(-3, 2.6)
     around.set_ylim(-8, 6)
     around.set_xlabel("seconds from w_max")

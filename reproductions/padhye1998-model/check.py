@@ -12,8 +12,8 @@ ENGINES = ("packet", "linux")
 MEASURES = {"goodput": "goodput_bps"}
 LOSSES = {"1 %": 0.01, "2 %": 0.02, "4 %": 0.04, "8 %": 0.08}
 
-#: Round trip, timeout and payload of a segment; two segments for each ACK.
-RTT_S, RTO_S, MSS_BYTES, B = 0.1, 0.4, 1448, 2.0
+#: Round trip, timeout and payload of a segment; the window grows by what an ACK acknowledges, so b = 1.
+RTT_S, RTO_S, MSS_BYTES, B = 0.1, 0.4, 1448, 1.0
 
 #: The claim is an order: the bands have no width of their own.
 ANY = (0.0, inf)

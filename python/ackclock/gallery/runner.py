@@ -258,6 +258,8 @@ def _own_rows(entry: Entry, found: EngineResult, every: Sequence[str]) -> list[R
 
     Of one that could not, they are asides that say why.
     """
+    if not found.measured and not found.why:
+        return []
     if len(found.measured) == len(every):
         return entry.check(found.measured)
     rows = entry.check(_Some(entry, found.measured, every))

@@ -50,10 +50,12 @@ impl Receiver {
         window
     }
 
-    /// Window to which the segments that have arrived have opened it.
+    /// Window to which the segments that have arrived have opened it: without SACK those in order, since an ACK that
+    /// opens the window is no duplicate (RFC 5681 section 2).
     #[inline]
     fn opened(&self) -> u64 {
-        self.window.advertised(self.next + self.ranges.segments())
+        let out_of_order = if self.sack { self.ranges.segments() } else { 0 };
+        self.window.advertised(self.next + out_of_order)
     }
 
     /// Segments for which the buffer has room behind the next one expected.

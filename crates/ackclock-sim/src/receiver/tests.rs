@@ -304,3 +304,18 @@ fn a_waiting_ack_precedes_a_third_range() {
     assert!(replies[0].is_none(), "a second range");
     assert!(replies[1].is_some(), "a third");
 }
+
+#[test]
+fn without_sack_acks_of_segments_out_of_order_are_duplicates() {
+    let mut flow = plan(true, DelayedAck::Quick);
+    flow.tcp.sack = false;
+    let mut receiver = Receiver::new(&flow);
+    receiver.on_packet(&packet(Kind::Syn, 0), Time::ZERO);
+    receiver.on_packet(&packet(Kind::LastAck, 0), Time::ZERO);
+    let edges = [0, 2, 3, 4].map(|segment| {
+        let reply = receiver.on_packet(&packet(Kind::Data, segment), Time::ZERO);
+        reply.map(|reply| (reply.ack, reply.ack + reply.window))
+    });
+    assert!(edges[0].is_some());
+    assert!(edges.iter().all(|edge| *edge == edges[0]), "{edges:?}");
+}

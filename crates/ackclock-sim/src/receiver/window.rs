@@ -29,6 +29,8 @@
 //! response is that of the handshake, so a queue of ACKs is not measured. A segment counts as a full one, and windows
 //! are multiples of it (Linux rounds them to the scale, or without one to segments). A window without limit opens by
 //! two segments for each that arrives whatever the tuned buffer has room for: that only decides which ACKs are quick.
+//! Without SACK segments out of order do not open it; Linux's buffer, too, has been opened to its room by then, so
+//! that their ACKs are duplicates.
 
 use ackclock_core::Time;
 use ackclock_plan::{DelayedAck, TcpPlan, TIMESTAMPS_BYTES};
