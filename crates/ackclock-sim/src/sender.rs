@@ -43,7 +43,6 @@ mod output;
 mod pacing;
 mod persist;
 mod prr;
-mod rates;
 mod recovery;
 mod reordering;
 pub mod scoreboard;
@@ -55,6 +54,7 @@ mod undo;
 use std::sync::Arc;
 
 use ackclock_core::tables::EventKind;
+use ackclock_core::tcp::delivery_rate::RateSampler;
 use ackclock_core::Time;
 use ackclock_plan::{FlowPlan, TcpPlan};
 
@@ -73,7 +73,6 @@ pub use leap::{Batch, Skipped};
 use output::CwndUsage;
 use pacing::Pacing;
 use prr::Prr;
-use rates::RateSampler;
 use recovery::RecoveryEpisode;
 use reordering::Reordering;
 use scoreboard::{Rack, Scoreboard};
