@@ -278,7 +278,8 @@ print(json.dumps([digest, *counts]))
 def test_the_clock_and_the_random_numbers_of_the_host_do_not_matter(tmp_path: Path) -> None:
     shim = tmp_path / "shim.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(HERE / "other_clock.c")], check=True)
-    text = scenario(TCP, QUIC, "streams = 4\n[record]\npackets = true\n", duration="2s", warmup="0s")
+    engine = QUIC.replace('name = "quic"', 'name = "engine"') + ENGINE + 'congestion = "bbr3"\n'
+    text = scenario(TCP, engine, QUIC, "streams = 4\n[record]\npackets = true\n", duration="2s", warmup="0s")
     plan = planning.loads(text).plan().engine_json
 
     def printed(seed: int) -> list[object]:
