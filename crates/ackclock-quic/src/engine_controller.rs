@@ -347,3 +347,6 @@ impl fmt::Debug for EngineController {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
