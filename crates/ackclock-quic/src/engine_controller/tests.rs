@@ -78,7 +78,7 @@ fn losses_of_packets_sent_before_a_recovery_period_do_not_begin_another() {
 }
 
 #[test]
-fn a_spurious_reduction_is_undone_once() {
+fn a_reduction_is_undone_one_time() {
     let mut reno = reno();
     lose(&mut reno, 105, 2);
     reno.on_spurious_congestion();
