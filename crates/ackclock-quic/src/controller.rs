@@ -287,6 +287,10 @@ impl Controller for EngineController {
         self.on_sent(clock::time(now), bytes.into());
     }
 
+    fn on_cwnd_limited(&mut self) {
+        self.on_cwnd_limited();
+    }
+
     fn on_ack(
         &mut self,
         _now: Instant,

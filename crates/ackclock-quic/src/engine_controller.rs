@@ -62,6 +62,8 @@ pub struct EngineController {
     segment_bytes: u32,
     seed: u64,
     is_established: bool,
+    /// True if the window has held a packet back since the last acknowledgement.
+    is_cwnd_limited: bool,
     srtt: Time,
     min_rtt: Time,
     rates: RateSampler,
@@ -102,6 +104,7 @@ impl EngineController {
             segment_bytes: segment_bytes.into(),
             seed,
             is_established: false,
+            is_cwnd_limited: false,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,
             rates: RateSampler::default(),
@@ -138,6 +141,11 @@ impl EngineController {
         });
     }
 
+    /// The window holds a packet back.
+    pub fn on_cwnd_limited(&mut self) {
+        self.is_cwnd_limited = true;
+    }
+
     /// A packet that was sent at `sent` is acknowledged; `srtt` is the RTT before this acknowledgement.
     pub fn on_packet_acked(&mut self, sent: Time, bytes: u64, srtt: Time) {
         self.acked.bytes += bytes;
@@ -167,6 +175,8 @@ impl EngineController {
         if application_limited {
             self.rates.limit_by_application(self.in_flight());
         }
+        let is_slow_start = self.controller.cwnd() < self.controller.ssthresh();
+        let is_window_used = std::mem::take(&mut self.is_cwnd_limited) || is_slow_start;
         let newly_lost = self.count_lost();
         let open = self.episode.filter(|episode| episode.is_open);
         let unacknowledged = self.rates.delivered + self.lost;
@@ -187,7 +197,7 @@ impl EngineController {
             delivered: self.rates.delivered,
             prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
             application_limited: latest.is_some_and(|latest| latest.application_limited),
-            window_limited: !application_limited,
+            window_limited: !application_limited && is_window_used,
             newly_lost,
             marked_bytes: 0,
             next: unacknowledged + u64::from(self.in_flight()),

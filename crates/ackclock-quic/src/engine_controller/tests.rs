@@ -49,6 +49,23 @@ fn an_acknowledged_segment_grows_the_window_in_slow_start_unless_the_application
 }
 
 #[test]
+fn the_window_grows_in_congestion_avoidance_only_if_it_holds_packets_back() {
+    let growth = |is_limited: bool| {
+        let mut reno = reno();
+        lose(&mut reno, 105, 2);
+        for at in 110..130 {
+            reno.on_sent(ms(at), BYTES);
+            if is_limited {
+                reno.on_cwnd_limited();
+            }
+            acknowledge(&mut reno, at, 10);
+        }
+        segments(&reno) - 10
+    };
+    assert_eq!((growth(true), growth(false)), (1, 0));
+}
+
+#[test]
 fn bytes_less_than_a_segment_count_with_those_that_follow() {
     let mut reno = reno();
     for sent in 0..4 {

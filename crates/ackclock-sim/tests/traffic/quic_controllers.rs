@@ -79,12 +79,13 @@ fn summary((tables, totals): &(Tables, Totals)) -> Summary {
     }
 }
 
-/// The stack's loss detection and pacing under both; what differs is that ours counts whole segments.
+/// The stack's loss detection and pacing under both. Ours counts whole segments, and does not grow while the pacer alone
+/// holds packets back.
 #[test]
 fn reno_of_the_engine_behaves_as_new_reno_of_the_stack() {
     let ours = summary(&in_quic(QuicCongestion::Engine(reno())));
     let theirs = summary(&in_quic(QuicCongestion::Stack(StackCongestion::Reno)));
-    assert_alike(&ours, &theirs, 0.01);
+    assert_alike(&ours, &theirs, 0.02);
 }
 
 /// Over TCP a packet of 1500 bytes has 1448 of payload, over QUIC 1437.
