@@ -112,6 +112,7 @@ docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_agreement.py
 	$(PY) docs/make_matrix.py
 	$(PY) docs/make_two_kernels.py
+	$(PY) docs/make_cubic_in_quic.py
 	$(PY) docs/make_oracles.py
 	$(PY) docs/make_notebook.py
 	$(PY) docs/make_lessons.py

@@ -39,13 +39,13 @@ CAPTURE_CAUSES: list[str]  # `segments`: `cause`, and `class` of events other th
 CAPTURE_LIMITS: list[str]  # `flow_samples`: `limit`
 CAPTURE_STALLS: list[str]  # `events`: `class` of stalls
 
-def check_congestion(kind: str, parameters_json: str) -> None:
-    """Check a CCA's complete parameters (a JSON object by keys of a plan).
+def check_congestion(kind: str, parameters_json: str, *, quic: bool = False) -> None:
+    """Check a CCA's complete parameters (a JSON object by keys of a plan), with `quic` for a QUIC stack.
 
     A CCA that the packet engine does not have passes.
 
     Raises:
-        ValueError: the parameters are invalid; the message gives the reason.
+        ValueError: they are invalid, or a QUIC stack lacks what it requires; the message gives the reason.
     """
 
 def check_contract(kind: str, parameters_json: str, histories: int) -> str | None:

@@ -34,6 +34,8 @@ name = "quic"
 transport = "quic"
 """
 
+ENGINE = 'controller = "engine"\n'
+
 TCP = """
 [[flows]]
 name = "tcp"
@@ -125,14 +127,70 @@ def test_connections_start_by_the_jitter_of_the_seed() -> None:
     assert 1 <= starts[0][0] < 1.5 and 2 <= starts[0][1] < 2.5
 
 
+# ---- controllers of the engine
+
+
+def test_a_controller_of_the_engine_has_its_parameters() -> None:
+    own, plain, given = (
+        planning.loads(scenario(QUIC.replace('name = "quic"\n', ""), keys)).plan()
+        for keys in ("", ENGINE, ENGINE + 'congestion = { kind = "cubic", beta = 0.5 }\n')
+    )
+    assert own.datagrams[0].source["congestion"] == "cubic"
+    kinds = [plan.datagrams[0].source["congestion"]["kind"] for plan in (plain, given)]
+    betas = [plan.datagrams[0].source["congestion"]["parameters"]["beta"] for plan in (plain, given)]
+    assert (kinds, betas) == (["cubic", "cubic"], [0.7, 0.5])
+    assert [plan.groups[0].name for plan in (own, plain, given)] == ["noq cubic", *["noq engine cubic"] * 2]
+
+
+def test_a_smaller_beta_leaves_a_smaller_window() -> None:
+    keys = [ENGINE + f'congestion = {{ kind = "cubic", beta = {beta} }}\n' for beta in (0.3, 0.8)]
+    low, high = (run(scenario(QUIC, each, duration="30s", warmup="10s")) for each in keys)
+    assert low.flows["congestion"].to_list() == ["cubic"]
+    assert (value(low, "cwnd_mean") or 0) < 0.9 * (value(high, "cwnd_mean") or 0)
+
+
+def test_a_class_in_python_is_the_controller_of_a_connection() -> None:
+    class Fixed:
+        def __init__(self, initial_window: float, *, window: float = 10.0) -> None:
+            self.cwnd, self.ssthresh = window, float("inf")
+
+        def on_ack(self, ack: object) -> None: ...
+
+        def on_loss(self, loss: object) -> None: ...
+
+        def on_timeout(self, now_s: float, in_flight: int) -> None: ...
+
+    ac.congestion_control(Fixed, name="fixed_in_quic")
+    text = scenario(QUIC, ENGINE + 'mtu_discovery = false\ncongestion = { kind = "fixed_in_quic", window = 7 }\n')
+    assert set(run(text).frame("flow_samples")["cwnd"]) == {7.0}
+
+
+def test_threads_do_not_change_results() -> None:
+    plan = planning.loads(scenario(QUIC, ENGINE + 'congestion = "bbr3"\ncount = 2\n', duration="5s")).plan()
+    one, three = (ac.run(plan, seeds=[1, 2, 3], jobs=jobs) for jobs in (1, 3))
+    for name in ("flow_samples", "events", "flows"):
+        assert one.frame(name).equals(three.frame(name))
+
+
 # ---- keys
 
 
 @pytest.mark.parametrize(
     ("keys", "place", "message"),
     [
-        ('congestion = "bbr3"', "congestion", 'found "bbr3"; expected "cubic" or "reno": noq 1.4 takes no seed'),
-        ('congestion = "vegas"', "congestion", 'found "vegas"; expected "cubic" or "reno"'),
+        ('congestion = "bbr3"', "congestion", 'controller = "engine": noq 1.4 takes no seed'),
+        ('congestion = "vegas"', "congestion", 'found "vegas"; expected "cubic" or "reno" of noq, or controller = "en'),
+        ('congestion = { kind = "cubic" }', "congestion", 'expected a name, or controller = "engine"'),
+        ('controller = "ours"', "controller", 'expected "stack" or "engine"'),
+        (ENGINE + 'congestion = "cubix"', "congestion", 'found "cubix"; expected "cubic"'),
+        (ENGINE + 'congestion = { kind = "cubic", beta = 2 }', "congestion.beta", "expected"),
+        (
+            ENGINE + 'congestion = "prague"',
+            "congestion",
+            'found "prague"; expected another algorithm: prague reacts to',
+        ),
+        (ENGINE + 'congestion = "dctcp"', "congestion", "a stack reports only that there are some"),
+        (ENGINE + 'congestion = "tahoe"', "congestion", "takes all that is in flight for lost, which a QUIC stack"),
         ('stack = "quinn"', "stack", 'found "quinn"; expected "noq"'),
         ("tcp = {}", "tcp", "no tcp: the keys of a QUIC stack are in the table itself"),
         ('application_rate = "1Mbit"', "application_rate", "the applications write and read at once"),
@@ -220,7 +278,8 @@ print(json.dumps([digest, *counts]))
 def test_the_clock_and_the_random_numbers_of_the_host_do_not_matter(tmp_path: Path) -> None:
     shim = tmp_path / "shim.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(HERE / "other_clock.c")], check=True)
-    text = scenario(TCP, QUIC, "streams = 4\n[record]\npackets = true\n", duration="2s", warmup="0s")
+    engine = QUIC.replace('name = "quic"', 'name = "engine"') + ENGINE + 'congestion = "bbr3"\n'
+    text = scenario(TCP, engine, QUIC, "streams = 4\n[record]\npackets = true\n", duration="2s", warmup="0s")
     plan = planning.loads(text).plan().engine_json
 
     def printed(seed: int) -> list[object]:

@@ -1,4 +1,5 @@
-//! Parts of TCP that both the simulator and the analysis of captures use.
+//! Parts of TCP that several crates use: the simulator, the analysis of captures, controllers in QUIC stacks.
 
 pub mod ack_trace;
+pub mod delivery_rate;
 pub mod seq;

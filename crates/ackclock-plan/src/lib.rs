@@ -26,7 +26,7 @@ pub use network::{
     LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan, Routing, Tunnel,
 };
 pub use plan::Plan;
-pub use quic::{QuicCongestion, QuicPlan, QuicStack, StackPlan};
+pub use quic::{QuicCongestion, QuicPlan, QuicStack, StackCongestion, StackPlan};
 pub use record::{PcapPlan, RecordPlan, Vantage};
 pub use tcp::{
     CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Misbehaviour, Reduction,

@@ -3,6 +3,8 @@
 use ackclock_core::Time;
 use serde::Deserialize;
 
+use crate::tcp::CongestionPlan;
+
 /// Smallest UDP payload that a path of QUIC must carry (RFC 9000 section 14).
 const MIN_PAYLOAD_BYTES: u16 = 1200;
 /// Largest UDP payload.
@@ -23,11 +25,21 @@ pub enum QuicStack {
 /// A congestion control algorithm of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum QuicCongestion {
+pub enum StackCongestion {
     /// New Reno (RFC 9002 section 7).
     Reno,
     /// CUBIC (RFC 9438).
     Cubic,
+}
+
+/// The congestion control of a QUIC connection.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum QuicCongestion {
+    /// An algorithm of the stack, by its name.
+    Stack(StackCongestion),
+    /// A controller of the engine, by the stack's interface for controllers.
+    Engine(CongestionPlan),
 }
 
 /// A QUIC connection that carries data one way.
@@ -36,7 +48,7 @@ pub enum QuicCongestion {
 pub struct QuicPlan {
     /// Stack of both ends.
     pub stack: QuicStack,
-    /// Its congestion control algorithm.
+    /// Its congestion control.
     pub congestion: QuicCongestion,
     /// The start moves by a uniform draw from [0, this) per seed.
     #[serde(rename = "start_jitter_s")]

@@ -3,6 +3,8 @@
 use ackclock_congestion::realtime::{self, MediaSource};
 use ackclock_congestion::{contract, Error};
 use ackclock_core::Rate;
+use ackclock_plan::CongestionPlan;
+use ackclock_quic::{ControllerError, EngineController};
 use ackclock_sim::queue::{FlowHeaders, QueueContext, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -32,19 +34,31 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Check a CCA's parameters (a JSON object).
+/// Check a CCA's parameters (a JSON object), and with `quic` whether it can be the controller of a QUIC stack.
 ///
-/// Raises `ValueError` with the reason if they are invalid. A CCA that the packet engine does not have passes.
+/// Raises `ValueError` with the reason if not. A CCA that the packet engine does not have passes.
 #[pyfunction]
-pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
+#[pyo3(signature = (kind, parameters_json, *, quic = false))]
+pub fn check_congestion(kind: &str, parameters_json: &str, quic: bool) -> PyResult<()> {
     if realtime::CONTROLLERS.iter().any(|(name, _)| *name == kind) {
         return check_realtime(kind, parameters_json);
     }
-    let given =
+    let parameters =
         parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    match ackclock_congestion::make(kind, &given, INITIAL_WINDOW) {
-        Err(Error::Parameters { source, .. }) => Err(PyValueError::new_err(source.to_string())),
-        _ => Ok(()),
+    let made = if quic {
+        let kind = kind.to_owned();
+        let plan = CongestionPlan { kind, parameters };
+        EngineController::new(&plan, 1200, 12_000, 0).map(drop)
+    } else {
+        let made = ackclock_congestion::make(kind, &parameters, INITIAL_WINDOW);
+        made.map(drop).map_err(ControllerError::from)
+    };
+    match made {
+        Err(ControllerError::Congestion(Error::Unknown(_) | Error::Taken(_))) | Ok(()) => Ok(()),
+        Err(ControllerError::Congestion(Error::Parameters { source, .. })) => {
+            Err(PyValueError::new_err(source.to_string()))
+        }
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
 }
 

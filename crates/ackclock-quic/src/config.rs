@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ackclock_plan::{QuicCongestion, QuicPlan};
+use ackclock_plan::{QuicCongestion, QuicPlan, StackCongestion};
 use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
@@ -12,6 +12,7 @@ use noq_proto::{
 
 use crate::controller::{ObservedFactory, Observer};
 use crate::crypto::{Client, ResetKey, Server, TokenKey};
+use crate::engine_controller::{ControllerError, EngineController};
 use crate::seeds::{ConnectionIds, Seeds};
 
 /// A date that does not change: only tokens have one, and none is sent.
@@ -24,25 +25,40 @@ impl TimeSource for NoDate {
 }
 
 /// A client's endpoint and the configuration of its connection.
-pub fn client(plan: &QuicPlan, seeds: &mut Seeds, observer: &Observer) -> (Endpoint, ClientConfig) {
+///
+/// # Errors
+/// The plan's congestion control cannot work in the stack.
+pub fn client(
+    plan: &QuicPlan,
+    seeds: &mut Seeds,
+    observer: &Observer,
+) -> Result<(Endpoint, ClientConfig), ControllerError> {
     let endpoint = Endpoint::new(endpoint(plan, seeds), None, true);
     let mut config = ClientConfig::new(Arc::new(Client));
     let connection_id = seeds.connection_id();
     config.initial_dst_cid_provider(Arc::new(move || connection_id));
-    config.transport_config(transport(plan, observer));
-    (endpoint, config)
+    config.transport_config(transport(plan, seeds, observer)?);
+    Ok((endpoint, config))
 }
 
 /// A server's endpoint.
-pub fn server(plan: &QuicPlan, seeds: &mut Seeds, observer: &Observer) -> Endpoint {
+///
+/// # Errors
+/// The plan's congestion control cannot work in the stack.
+pub fn server(
+    plan: &QuicPlan,
+    seeds: &mut Seeds,
+    observer: &Observer,
+) -> Result<Endpoint, ControllerError> {
     let certificate_chain_bytes = plan.certificate_chain_bytes as usize;
     let crypto = Server {
         certificate_chain_bytes,
     };
     let mut config = ServerConfig::new(Arc::new(crypto), Arc::new(TokenKey));
-    config.transport_config(transport(plan, observer));
+    let endpoint = endpoint(plan, seeds);
+    config.transport_config(transport(plan, seeds, observer)?);
     config.time_source(Arc::new(NoDate));
-    Endpoint::new(endpoint(plan, seeds), Some(Arc::new(config)), true)
+    Ok(Endpoint::new(endpoint, Some(Arc::new(config)), true))
 }
 
 fn endpoint(plan: &QuicPlan, seeds: &mut Seeds) -> Arc<EndpointConfig> {
@@ -55,10 +71,14 @@ fn endpoint(plan: &QuicPlan, seeds: &mut Seeds) -> Arc<EndpointConfig> {
     Arc::new(config)
 }
 
-fn transport(plan: &QuicPlan, observer: &Observer) -> Arc<TransportConfig> {
+fn transport(
+    plan: &QuicPlan,
+    seeds: &mut Seeds,
+    observer: &Observer,
+) -> Result<Arc<TransportConfig>, ControllerError> {
     let mut config = TransportConfig::default();
     config.congestion_controller_factory(Arc::new(ObservedFactory::new(
-        controllers(plan),
+        controllers(plan, seeds)?,
         observer.clone(),
     )));
     config.mtu_discovery_config(plan.discovery_limit_bytes.map(|limit| {
@@ -73,22 +93,32 @@ fn transport(plan: &QuicPlan, observer: &Observer) -> Arc<TransportConfig> {
     }));
     config.stream_receive_window(number(plan.receive_window_bytes));
     config.send_window(plan.send_window_bytes);
-    Arc::new(config)
+    Ok(Arc::new(config))
 }
 
-fn controllers(plan: &QuicPlan) -> Arc<dyn ControllerFactory + Send + Sync> {
-    match plan.congestion {
-        QuicCongestion::Reno => {
+/// Maker of the connections' controllers. A controller of the engine draws its seed from those of the endpoint.
+fn controllers(
+    plan: &QuicPlan,
+    seeds: &mut Seeds,
+) -> Result<Arc<dyn ControllerFactory + Send + Sync>, ControllerError> {
+    let window = plan.initial_window_bytes;
+    Ok(match &plan.congestion {
+        QuicCongestion::Engine(congestion) => {
+            let segment = plan.max_payload_bytes();
+            let seed = seeds.seed();
+            Arc::new(EngineController::new(congestion, segment, window, seed)?)
+        }
+        QuicCongestion::Stack(StackCongestion::Reno) => {
             let mut config = NewRenoConfig::default();
-            config.initial_window(plan.initial_window_bytes);
+            config.initial_window(window);
             Arc::new(config)
         }
-        QuicCongestion::Cubic => {
+        QuicCongestion::Stack(StackCongestion::Cubic) => {
             let mut config = CubicConfig::default();
-            config.initial_window(plan.initial_window_bytes);
+            config.initial_window(window);
             Arc::new(config)
         }
-    }
+    })
 }
 
 /// A number in QUIC; [`QuicPlan::fault`] bounds it.

@@ -9,6 +9,7 @@ use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use noq_proto::RttEstimator;
 
 use crate::clock;
+use crate::engine_controller::EngineController;
 
 /// State of a connection's transport at its sender. What a stack does not show is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -272,5 +273,89 @@ impl Controller for Observed {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self.controller.into_any()
+    }
+}
+
+impl ControllerFactory for EngineController {
+    fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Self::clone(&self))
+    }
+}
+
+impl Controller for EngineController {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, _pn: u64) {
+        self.on_sent(clock::time(now), bytes.into());
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.on_cwnd_limited();
+    }
+
+    fn on_ack(
+        &mut self,
+        _now: Instant,
+        sent: Instant,
+        bytes: u64,
+        _pn: u64,
+        _app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.on_packet_acked(clock::time(sent), bytes, clock::span(rtt.get()));
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        self.on_end_acks(clock::time(now), in_flight, app_limited);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        lost_bytes: u64,
+        _largest_lost_pn: u64,
+    ) {
+        let (now, sent) = (clock::time(now), clock::time(sent));
+        self.on_congestion(now, sent, is_persistent_congestion, is_ecn, lost_bytes);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.on_spurious_congestion();
+    }
+
+    /// A segment is the largest payload from the beginning.
+    fn on_mtu_update(&mut self, _new_mtu: u16) {}
+
+    fn window(&self) -> u64 {
+        self.window_bytes()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window_bytes();
+        metrics.ssthresh = self.ssthresh_bytes();
+        metrics.pacing_rate = self
+            .pacing_rate()
+            .map(|rate| rate.bytes_per_second() as u64);
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.window_bytes()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }

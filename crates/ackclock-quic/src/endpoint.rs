@@ -17,6 +17,7 @@ use crate::application::{Application, Reader, Writer};
 use crate::clock::{instant, span, time};
 use crate::config;
 use crate::controller::{Change, Observer, Transport};
+use crate::engine_controller::ControllerError;
 use crate::seeds::Seeds;
 
 /// A timer is not due again before the next nanosecond, the resolution of the stack's clock.
@@ -79,23 +80,32 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An end that starts at `now` and stops sending at `stop`; `seed` is that of its random numbers.
-    pub fn new(plan: &QuicPlan, role: Role, now: Time, stop: Time, seed: u64) -> Endpoint {
+    ///
+    /// # Errors
+    /// The plan's congestion control cannot work in the stack.
+    pub fn new(
+        plan: &QuicPlan,
+        role: Role,
+        now: Time,
+        stop: Time,
+        seed: u64,
+    ) -> Result<Endpoint, ControllerError> {
         let (mut seeds, observer) = (Seeds::new(seed), Observer::default());
         let peer = FourTuple::new(address(role.other()), None);
         let (stack, connection, application) = match role {
             Role::Client => {
-                let (mut endpoint, config) = config::client(plan, &mut seeds, &observer);
+                let (mut endpoint, config) = config::client(plan, &mut seeds, &observer)?;
                 let remote = address(Role::Server);
                 let opened = endpoint.connect(instant(now), config, remote, SERVER_NAME);
                 let writer = Writer::new(plan, stop);
                 (endpoint, opened.ok(), Application::Writer(writer))
             }
             Role::Server => {
-                let endpoint = config::server(plan, &mut seeds, &observer);
+                let endpoint = config::server(plan, &mut seeds, &observer)?;
                 (endpoint, None, Application::Reader(Reader::default()))
             }
         };
-        Endpoint {
+        Ok(Endpoint {
             wake: if connection.is_some() {
                 now
             } else {
@@ -111,7 +121,7 @@ impl Endpoint {
             established: None,
             finished: None,
             is_closed: false,
-        }
+        })
     }
 
     fn transmit(&mut self, now: Time) -> Option<Datagram> {

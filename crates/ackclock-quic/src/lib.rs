@@ -9,6 +9,8 @@
 //!   Application ──streams──▶ noq-proto ──datagrams──▶ network
 //!                              │    ▲
 //!       crypto (null) ◀────────┘    └── Observed controller ──▶ Transport (cwnd, in flight, losses)
+//!                                        │
+//!                                        └── the stack's own, or EngineController
 //! ```
 //!
 //! - [`crypto`]: a TLS 1.3 handshake by size alone, and packet protection of the right length.
@@ -25,6 +27,7 @@ mod config;
 mod controller;
 pub mod crypto;
 mod endpoint;
+mod engine_controller;
 mod seeds;
 mod user_stack;
 
@@ -33,5 +36,6 @@ mod tests;
 
 pub use controller::{Change, Transport};
 pub use endpoint::{ConnectionEnd, Datagram, Endpoint, Role};
+pub use engine_controller::{ControllerError, EngineController};
 pub use noq_proto::EcnCodepoint;
 pub use user_stack::{Stack, StackFailure, UserStackEndpoint};

@@ -1,7 +1,7 @@
 //! Conversations of two endpoints.
 
 use ackclock_core::Time;
-use ackclock_plan::{QuicCongestion, QuicPlan, QuicStack};
+use ackclock_plan::{QuicCongestion, QuicPlan, QuicStack, StackCongestion};
 
 use crate::{Change, ConnectionEnd, Datagram, EcnCodepoint, Endpoint, Role};
 
@@ -10,7 +10,7 @@ const ONE_WAY: Time = Time::from_milliseconds(10);
 fn plan() -> QuicPlan {
     QuicPlan {
         stack: QuicStack::Noq,
-        congestion: QuicCongestion::Cubic,
+        congestion: QuicCongestion::Stack(StackCongestion::Cubic),
         start_jitter: Time::ZERO,
         size_bytes: Some(200_000),
         streams: 1,
@@ -43,11 +43,15 @@ struct Conversation {
     marks: fn(usize) -> bool,
 }
 
+fn endpoint(plan: &QuicPlan, role: Role, seed: u64) -> Endpoint {
+    Endpoint::new(plan, role, Time::ZERO, Time::NEVER, seed).expect("a controller")
+}
+
 const ROLES: [Role; 2] = [Role::Client, Role::Server];
 
 impl Conversation {
     fn new(plan: &QuicPlan, seed: u64) -> Conversation {
-        let end = |role| Endpoint::new(plan, role, Time::ZERO, Time::NEVER, seed + role as u64);
+        let end = |role| endpoint(plan, role, seed + role as u64);
         Conversation {
             ends: ROLES.map(end),
             flight: Vec::new(),
@@ -193,7 +197,7 @@ fn marks_reduce_the_window_without_losses() {
 /// An endpoint without a connection discards garbage, or answers it once.
 #[test]
 fn datagrams_of_arbitrary_bytes_do_no_harm() {
-    let mut server = Endpoint::new(&plan(), Role::Server, Time::ZERO, Time::NEVER, 1);
+    let mut server = endpoint(&plan(), Role::Server, 1);
     let mut bytes: Vec<u8> = (0..1200_u32).map(|n| (n * 7 + n / 5) as u8).collect();
     for first in 0..=255 {
         bytes[0] = first;

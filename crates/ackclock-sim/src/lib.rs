@@ -47,6 +47,9 @@ pub enum PlanError {
     /// Unknown congestion control algorithm or parameters.
     #[error(transparent)]
     Congestion(#[from] ackclock_congestion::Error),
+    /// A controller of the engine that a QUIC stack cannot have.
+    #[error(transparent)]
+    QuicController(#[from] ackclock_quic::ControllerError),
     /// No stack of the user has this name.
     #[error("the packet engine was given no stack \"{0}\"")]
     UnknownStack(String),

@@ -3,11 +3,14 @@
 //! A datagram has the size that the stack gave it and the headers of IPv4 and UDP, and its ECN bits go both ways. The
 //! client sends the data.
 
+use std::convert::Infallible;
+
 use ackclock_core::tables::{EventKind, Tables, NONE};
 use ackclock_core::Time;
 use ackclock_plan::{DatagramPlan, QuicPlan, StackPlan};
 use ackclock_quic::{
-    Change, ConnectionEnd, Datagram, EcnCodepoint, Role, Stack, Transport, UserStackEndpoint,
+    Change, ConnectionEnd, ControllerError, Datagram, EcnCodepoint, Role, Stack, Transport,
+    UserStackEndpoint,
 };
 use ackclock_traffic::{stream, Purpose};
 use rand_core::RngCore;
@@ -27,7 +30,16 @@ pub struct QuicEndpoint<E> {
 type Ends = (Box<dyn Endpoint>, Box<dyn Endpoint>);
 
 /// The two ends of a connection that starts at `now`; `number` is the flow's among those over UDP.
-pub fn endpoints(plan: &DatagramPlan, quic: &QuicPlan, now: Time, seed: u64, number: u64) -> Ends {
+///
+/// # Errors
+/// The plan's congestion control cannot work in the stack.
+pub fn endpoints(
+    plan: &DatagramPlan,
+    quic: &QuicPlan,
+    now: Time,
+    seed: u64,
+    number: u64,
+) -> Result<Ends, ControllerError> {
     let stop = plan.stop.unwrap_or(Time::NEVER);
     ends(plan, seed, number, |role, seed| {
         ackclock_quic::Endpoint::new(quic, role, now, stop, seed)
@@ -43,27 +55,30 @@ pub fn external_endpoints(
     number: u64,
 ) -> Ends {
     let stop = plan.stop.unwrap_or(Time::NEVER);
-    ends(plan, seed, number, |role, seed| {
-        UserStackEndpoint::new(stack, config, (role, number), now, stop, seed)
-    })
+    let made = ends(plan, seed, number, |role, seed| {
+        let end = UserStackEndpoint::new(stack, config, (role, number), now, stop, seed);
+        Ok::<_, Infallible>(end)
+    });
+    let Ok(made) = made;
+    made
 }
 
-fn ends<E: ConnectionEnd + 'static>(
+fn ends<E: ConnectionEnd + 'static, Error>(
     plan: &DatagramPlan,
     seed: u64,
     number: u64,
-    make: impl Fn(Role, u64) -> E,
-) -> Ends {
+    make: impl Fn(Role, u64) -> Result<E, Error>,
+) -> Result<Ends, Error> {
     let mut seeds = stream(seed, number, Purpose::Quic);
     let mut end = |role| {
-        Box::new(QuicEndpoint {
-            endpoint: make(role, seeds.next_u64()),
+        Ok(Box::new(QuicEndpoint {
+            endpoint: make(role, seeds.next_u64())?,
             role,
             header_bytes: plan.header_bytes,
             sent: 0,
-        })
+        }))
     };
-    (end(Role::Client), end(Role::Server))
+    Ok((end(Role::Client)?, end(Role::Server)?))
 }
 
 impl<E: ConnectionEnd> Endpoint for QuicEndpoint<E> {

@@ -44,7 +44,6 @@ mod output;
 mod pacing;
 mod persist;
 mod prr;
-mod rates;
 mod recovery;
 mod reordering;
 pub mod scoreboard;
@@ -56,6 +55,7 @@ mod undo;
 use std::sync::Arc;
 
 use ackclock_core::tables::EventKind;
+use ackclock_core::tcp::delivery_rate::RateSampler;
 use ackclock_core::Time;
 use ackclock_plan::{FlowPlan, TcpPlan};
 
@@ -74,7 +74,6 @@ use leap::Withheld;
 pub use leap::{Batch, Skipped};
 use pacing::Pacing;
 use prr::Prr;
-use rates::RateSampler;
 use recovery::RecoveryEpisode;
 use reordering::Reordering;
 use scoreboard::{Rack, Scoreboard};

@@ -201,6 +201,10 @@ class AlgorithmSpec:
         defaults = self._defaults.get(variant) or self._defaults.setdefault(variant, self._read(variant))
         return {name: given.get(name, value) for name, value in defaults.items()}
 
+    def planned(self, given: Mapping[str, Any], variant: str | None = None) -> dict[str, Any]:
+        """Every parameter by its name in a plan."""
+        return {self.key(name): value for name, value in self.complete(given, variant).items()}
+
     @cached_property
     def _defaults(self) -> dict[str | None, dict[str, Any]]:
         """Return each parameter's default for each variant, read once."""

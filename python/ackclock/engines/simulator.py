@@ -188,8 +188,7 @@ def _protocols(plan: Plan) -> list[str]:
     """Return the congestion control algorithm of each group, that of its stack where it is QUIC; "udp" without one."""
     found = [group.congestion.kind if group.congestion else "udp" for group in plan.groups]
     for source in plan.datagrams:
-        if source.is_quic:
-            found[source.group] = source.source["congestion"] or source.source["stack"]
+        found[source.group] = source.congestion
     return found
 
 

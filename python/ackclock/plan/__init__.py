@@ -319,6 +319,14 @@ class DatagramPlan:
         return self.source["kind"] in ("quic", "stack")
 
     @property
+    def congestion(self) -> str:
+        """The name of its congestion control algorithm, or of the user's stack that chooses one; "udp" if not QUIC."""
+        if not self.is_quic:
+            return "udp"
+        algorithm = self.source["congestion"]
+        return str(algorithm["kind"] if isinstance(algorithm, Mapping) else algorithm or self.source["stack"])
+
+    @property
     def user_stack(self) -> str | None:
         """The name of the user's stack (`--stack`) that its ends are; None for others."""
         return str(self.source["stack"]) if self.source["kind"] == "stack" else None

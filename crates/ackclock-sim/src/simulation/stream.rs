@@ -252,7 +252,7 @@ fn endpoints(
             Box::new(MediaSender::new(plan, media, now, seed, number)?),
             Box::new(MediaReceiver::new(media)),
         ),
-        SourcePlan::Quic(connection) => quic::endpoints(plan, connection, now, seed, number),
+        SourcePlan::Quic(connection) => quic::endpoints(plan, connection, now, seed, number)?,
         SourcePlan::Stack(config) => {
             let stack = stack(config, stacks)?;
             quic::external_endpoints(plan, (stack, config), now, seed, number)

@@ -4,6 +4,7 @@ mod datagrams;
 mod external;
 mod media;
 mod quic;
+mod quic_controllers;
 mod requests;
 mod transfers;
 

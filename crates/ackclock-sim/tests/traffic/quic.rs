@@ -4,13 +4,13 @@ use ackclock_core::tables::Totals;
 use ackclock_core::Time;
 use ackclock_plan::{
     DatagramPlan, ImpairmentPlan, LossPlan, PcapPlan, Plan, QuicCongestion, QuicPlan, QuicStack,
-    SourcePlan,
+    SourcePlan, StackCongestion,
 };
 use ackclock_sim::Simulation;
 use proptest::prelude::*;
 
 use super::run;
-use crate::kit::{cubic, flow, link, linux, ms, path, plan};
+use crate::kit::{cubic, flow, link, linux, ms, path, plan, reno};
 
 /// UDP payload of a full datagram, and the size of its IP packet.
 const DATAGRAM_BYTES: f64 = 1472.0;
@@ -19,10 +19,10 @@ const PACKET_BYTES: f64 = 1500.0;
 /// its type, stream ID, offset (up to 8) and length.
 const OVERHEAD_BYTES: f64 = 1.0 + 8.0 + 2.0 + 16.0 + 8.0;
 
-fn connection() -> QuicPlan {
+pub fn connection() -> QuicPlan {
     QuicPlan {
         stack: QuicStack::Noq,
-        congestion: QuicCongestion::Cubic,
+        congestion: QuicCongestion::Stack(StackCongestion::Cubic),
         start_jitter: Time::ZERO,
         size_bytes: None,
         streams: 1,
@@ -37,7 +37,7 @@ fn connection() -> QuicPlan {
 }
 
 /// A connection with a round trip of 40 ms.
-fn quic(connection: &QuicPlan) -> DatagramPlan {
+pub fn quic(connection: &QuicPlan) -> DatagramPlan {
     DatagramPlan {
         group: 0,
         start: Time::ZERO,
@@ -52,14 +52,14 @@ fn quic(connection: &QuicPlan) -> DatagramPlan {
     }
 }
 
-fn network(duration: Time, rate_bps: f64, limit: u32, connections: Vec<DatagramPlan>) -> Plan {
+pub fn network(duration: Time, rate_bps: f64, limit: u32, connections: Vec<DatagramPlan>) -> Plan {
     Plan {
         datagrams: connections,
         ..plan(duration, vec![link(rate_bps, limit)], vec![])
     }
 }
 
-fn goodput_bps(totals: &Totals, flow: usize, span: Time) -> f64 {
+pub fn goodput_bps(totals: &Totals, flow: usize, span: Time) -> f64 {
     8.0 * totals.flows.measured_bytes[flow] as f64 / span.seconds()
 }
 
@@ -99,7 +99,7 @@ fn cubic_fills_a_link_with_a_buffer_of_one_bandwidth_delay_product() {
 fn reno_responds_to_random_loss_by_the_square_root_law() {
     let (probability, span) = (0.001, ms(300_000));
     let reno = QuicPlan {
-        congestion: QuicCongestion::Reno,
+        congestion: QuicCongestion::Stack(StackCongestion::Reno),
         ..connection()
     };
     let mut plan = network(ms(310_000), 1e9, 10_000, vec![quic(&reno)]);
@@ -215,14 +215,19 @@ fn discovery_of_the_path_mtu_can_be_off() {
 fn any_network() -> impl Strategy<Value = Plan> {
     let shares = (0.0..0.3_f64, 0.0..0.3_f64, 0.0..0.1_f64);
     let rates = (50e3..20e6_f64, 2..200_u32);
-    let choices = (any::<bool>(), any::<bool>(), 1..5_u32, any::<bool>());
+    let congestion = prop::sample::select(vec![
+        QuicCongestion::Stack(StackCongestion::Reno),
+        QuicCongestion::Stack(StackCongestion::Cubic),
+        QuicCongestion::Engine(reno()),
+        QuicCongestion::Engine(cubic()),
+    ]);
+    let choices = (congestion, any::<bool>(), 1..5_u32, any::<bool>());
     (choices, rates, shares).prop_map(
-        |((is_reno, ecn, streams, is_captured), (rate_bps, limit), (loss, duplicate, corrupt))| {
-            let congestion = if is_reno {
-                QuicCongestion::Reno
-            } else {
-                QuicCongestion::Cubic
-            };
+        |(
+            (congestion, ecn, streams, is_captured),
+            (rate_bps, limit),
+            (loss, duplicate, corrupt),
+        )| {
             let endless = QuicPlan {
                 congestion,
                 ecn,

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from ackclock import algorithms
-from ackclock.algorithms.selection import Given
 from ackclock.input import units
 from ackclock.input.distributions import Period
 from ackclock.input.fields import Quantity, fault_at, faults, word_reader
@@ -91,9 +90,10 @@ class Media(Datagrams):
 
     def source(self) -> Mapping[str, Any]:
         """Media, with the complete parameters of its congestion control."""
+        parameters = self._spec.planned(self.congestion.values, self.congestion.variant)
         return {
             "kind": "media",
-            "congestion": {"kind": self._spec.name, "parameters": _parameters(self._spec, self.congestion)},
+            "congestion": {"kind": self._spec.name, "parameters": parameters},
             "min_rate_bps": self.min_rate,
             "start_rate_bps": self.start_rate,
             "max_rate_bps": self.max_rate,
@@ -105,7 +105,3 @@ class Media(Datagrams):
             "circuit_breaker": self.circuit_breaker,
             "ecn": self._spec.ecn if self.ecn is True else self.ecn or "off",
         }
-
-
-def _parameters(spec: algorithms.AlgorithmSpec, given: Given) -> dict[str, Any]:
-    return {spec.key(name): value for name, value in spec.complete(given.values, given.variant).items()}

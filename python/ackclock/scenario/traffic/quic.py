@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
-from ackclock import stacks
+from ackclock import _core, algorithms, stacks
+from ackclock.algorithms.selection import FromSpec, Given
 from ackclock.input import units
 from ackclock.input.fields import Loc, Quantity, Spread, Spreadable, fault, fault_at, faults, shown
 from ackclock.plan import UDP_HEADER_BYTES
+from ackclock.scenario.keys import Congestion
 from ackclock.scenario.topology.topology import DRAWN
 from ackclock.scenario.traffic.flows import Sending, Start, StartOfFlows
 
@@ -27,8 +30,8 @@ _TRANSFER = Quantity(units.bytes_of, "1B", "1000TB")
 #: Algorithms of the built-in stack; the first is its default.
 _ALGORITHMS = ("cubic", "reno")
 
-#: Keys that only the built-in stack has, and the key that it lacks.
-_BUILT_IN_KEYS = ("streams", "mtu_discovery", "ack_eliciting_threshold", "certificate_chain")
+#: Keys that only the built-in stack has.
+_BUILT_IN_KEYS = ("controller", "streams", "mtu_discovery", "ack_eliciting_threshold", "certificate_chain")
 
 
 def _available(name: str) -> str:
@@ -48,6 +51,15 @@ def _short_text(text: str) -> str:
 _Text = Annotated[str, AfterValidator(_short_text)]
 
 
+def _congestion(value: object, info: ValidationInfo) -> Given | str:
+    """Read an algorithm of the engine as in TCP's flows, one of the stack as a name."""
+    if info.data.get("controller") == "engine":
+        return FromSpec("congestion", short=True).read(value)
+    if not isinstance(value, str):
+        raise fault(shown(value), 'a name, or controller = "engine": the stack\'s own have no parameters')
+    return _short_text(value)
+
+
 class QuicFlows(Sending):
     """A group of QUIC connections, each of which carries data one way."""
 
@@ -63,10 +75,15 @@ class QuicFlows(Sending):
     stack: Annotated[str, AfterValidator(_available)] = Field(
         "noq", description='QUIC stack of both ends: "noq" (noq-proto 1.4), or the NAME of `--stack NAME=FILE`'
     )
-    congestion: _Text | None = Field(
-        None,
-        description='congestion control algorithm of the stack: "cubic" or "reno" of noq, any name of your own stack; '
-        'absent: "cubic" of noq, or your own stack\'s choice',
+    controller: Literal["stack", "engine"] = Field(
+        "stack", description="whose congestion control runs in noq: its own, or the engine's, that of TCP flows"
+    )
+    congestion: Annotated[Given | str, PlainValidator(_congestion, json_schema_input_type=str | Congestion)] | None = (
+        Field(
+            None,
+            description='congestion control: "cubic" or "reno" of noq, any of the engine\'s, any name of your own '
+            'stack; absent: "cubic", or your own stack\'s choice',
+        )
     )
     options: _Text | None = Field(None, description="text that your own stack interprets; noq has none")
     streams: Annotated[int, Field(ge=1, le=100)] = Field(1, description="streams that share each connection")
@@ -106,10 +123,24 @@ class QuicFlows(Sending):
             return
         if self.options is not None:
             yield fault_at(("options",), self.options, "no options: noq has none, stacks of --stack have")
-        if self.congestion not in (None, *_ALGORITHMS):
+        if isinstance(self._algorithm, Given):
+            if why := _unmet_requirement(self._algorithm):
+                yield fault_at(("congestion",), self._algorithm.name, f"another algorithm: {why}")
+        elif self._algorithm not in _ALGORITHMS:
             # The probe times of its BBR come from the operating system.
-            why = ": noq 1.4 takes no seed for the probe times of its BBR" if self.congestion in ("bbr", "bbr3") else ""
-            yield fault_at(("congestion",), self.congestion, f'"cubic" or "reno"{why}')
+            is_bbr = self._algorithm in ("bbr", "bbr3")
+            why = ": noq 1.4 takes no seed for the probe times of its BBR" if is_bbr else ""
+            expected = f'"cubic" or "reno" of noq, or controller = "engine"{why}'
+            yield fault_at(("congestion",), self._algorithm, expected)
+
+    @property
+    def _algorithm(self) -> Given | str:
+        """The congestion control algorithm; an empty text is a user's stack's choice."""
+        if self.congestion is not None:
+            return self.congestion
+        if self.controller == "engine":
+            return Given(_ALGORITHMS[0], {})
+        return _ALGORITHMS[0] if self.is_built_in else ""
 
     @property
     def is_built_in(self) -> bool:
@@ -136,8 +167,9 @@ class QuicFlows(Sending):
     @property
     def protocol(self) -> str:
         """The default name of the group."""
-        algorithm = self.congestion or (_ALGORITHMS[0] if self.is_built_in else "")
-        return f"{self.stack} {algorithm}".rstrip()
+        if isinstance(self._algorithm, Given):
+            return f"{self.stack} engine {self._algorithm.name}"
+        return f"{self.stack} {self._algorithm}".rstrip()
 
     @property
     def payload_bytes(self) -> int:
@@ -158,17 +190,38 @@ class QuicFlows(Sending):
             return {
                 "kind": "stack",
                 **common,
-                "congestion": self.congestion or "",
+                "congestion": self._algorithm,
                 "options": self.options or "",
                 "max_payload_bytes": self.payload_bytes,
             }
         return {
             "kind": "quic",
             **common,
-            "congestion": self.congestion or _ALGORITHMS[0],
+            "congestion": _planned(self._algorithm),
             "streams": self.streams,
             "discovery_limit_bytes": self.payload_bytes if self.mtu_discovery else None,
             "ack_eliciting_threshold": self.ack_eliciting_threshold,
             "send_window_bytes": SEND_WINDOWS * int(self.receive_window),
             "certificate_chain_bytes": int(self.certificate_chain),
         }
+
+
+def _planned(algorithm: Given | str) -> dict[str, Any] | str:
+    """Return an algorithm as a plan has it: the engine's with its parameters, the stack's own by name."""
+    if isinstance(algorithm, str):
+        return algorithm
+    spec = algorithms.spec("congestion", str(algorithm.name))
+    return {"kind": spec.name, "parameters": spec.planned(algorithm.values, algorithm.variant)}
+
+
+def _unmet_requirement(algorithm: Given) -> str:
+    """Return what an algorithm of the engine requires and stacks lack; empty if nothing."""
+    spec = algorithms.spec("congestion", str(algorithm.name))
+    if spec.ecn:
+        return f"{spec.name} reacts to the number of marks, and a stack reports only that there are some"
+    parameters = spec.planned(algorithm.values, algorithm.variant)
+    try:
+        _core.check_congestion(spec.name, json.dumps(parameters), quic=True)
+    except ValueError as error:
+        return str(error)
+    return ""

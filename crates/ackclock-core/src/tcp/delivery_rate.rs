@@ -1,8 +1,40 @@
 //! Delivery rates: segments delivered in the time between two deliveries (draft-cheng-iccrg-delivery-rate-estimation).
 
-use ackclock_core::Time;
+use crate::Time;
 
-use super::scoreboard::{Sample, Sending};
+/// The connection's state at a sending, kept with the segment for the delivery-rate sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// Time of the transmission.
+    pub now: Time,
+    /// Sending time of the first segment of the present flight.
+    pub flight_start: Time,
+    /// Time of the latest delivery.
+    pub delivered_at: Time,
+    /// Segments delivered so far.
+    pub delivered: u64,
+    /// True if the application has nothing more to send.
+    pub application_limited: bool,
+}
+
+/// A delivered segment, as it was when last sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Its number.
+    pub sequence: u64,
+    /// Its last sending.
+    pub sent: Time,
+    /// Sending time of the first segment of its flight.
+    pub flight_start: Time,
+    /// Latest delivery seen when it was sent.
+    pub delivered_at: Time,
+    /// Segments delivered when it was sent, modulo 2^32.
+    pub delivered: u32,
+    /// True if it was sent more than once.
+    pub retransmitted: bool,
+    /// True if the application limited that transmission.
+    pub application_limited: bool,
+}
 
 /// Delivery counts for rate samples between a segment's transmission and its delivery.
 #[derive(Clone, Copy, Debug, Default)]
