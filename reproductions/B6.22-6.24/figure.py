@@ -8,6 +8,6 @@ from ackclock.dataset import Dataset
 from ackclock.gallery import figures
 
 
-def draw(packet: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     """The first run with drop tail and ARED."""
-    return figures.windows_and_epochs({"packet": packet}, {"droptail": "drop tail", "ared": "ARED"})
+    return figures.windows_and_epochs({"packet": packet, "linux": linux}, {"droptail": "drop tail", "ared": "ARED"})

@@ -1,6 +1,7 @@
 """Figures 6.25 to 6.27: the total window behind each AQM."""
 
 from collections.abc import Mapping
+from itertools import product
 
 from matplotlib.figure import Figure
 
@@ -16,12 +17,13 @@ SHOWN = (0.0, 6500.0)
 
 
 @style.styled
-def draw(packet: Mapping[str, Dataset]) -> Figure:
-    """The first run of each."""
-    fig = style.figure(6.0)
-    axes = fig.subplots(len(AQMS), len(CONTROLS), sharey=True)
-    for row, (aqm, queue) in zip(axes, AQMS.items(), strict=True):
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
+    """The first run of each, simulated and in the kernel."""
+    drawn = {engine: data for engine, data in (("packet", packet), ("linux", linux)) if data}
+    fig = style.figure(2.0 * len(AQMS) * len(drawn))
+    axes = fig.subplots(len(AQMS) * len(drawn), len(CONTROLS), sharey=True)
+    for row, ((engine, data), (aqm, queue)) in zip(axes, product(drawn.items(), AQMS.items()), strict=True):
         for ax, (control, name) in zip(row, CONTROLS.items(), strict=True):
-            title = f"{name}, {queue}: sum of the windows (segments)"
-            figures.total_window(ax, packet[f"{control} {aqm}"], title, SHOWN)
+            title = f"{name}, {queue}, {engine}: sum of the windows (segments)"
+            figures.total_window(ax, data[f"{control} {aqm}"], title, SHOWN)
     return fig
