@@ -260,3 +260,17 @@ packet = "1000B"
     assert (analysis["path"]["limiter"] == "queue") == is_alone
     assert verdict.verdict is (Cause.NOTHING if is_alone else Cause.UNDECIDED)
     assert any("what UDP left of it" in each.sentence for each in verdict.findings) != is_alone
+
+
+def test_unknown_quic_versions_are_not_named():
+    flow = {"bytes": 1000, "quic": {"version": None}}
+    sentence = udp.sentence({"flows": [flow], "unlisted": {"flows": 0, "bytes": 0}})
+    assert sentence.endswith(", 1 of them QUIC.")
+
+
+def test_udp_with_bidirectional_tcp_shares_the_path():
+    """If each host sends and receives TCP's data, UDP of either way counts."""
+    tcp = [{"client": "a:1", "server": "b:2", "sender": sender, "bytes": 1000} for sender in ("client", "server")]
+    other = {"client": "a:3", "server": "b:4", "from_client": {"bytes": 900}, "from_server": {"bytes": 0}}
+    assert udp.shares_path(tcp, [other])
+    assert not udp.shares_path([tcp[1]], [other])  # the other way only

@@ -18,6 +18,9 @@ LEVEL_PARTS = 2000
 
 Columns = Mapping[str, Column]
 
+#: Rounding of a time as a multiple of the interval: 1.1 s is eleven times 0.1 s.
+ROUNDING = 1e-6
+
 #: Words behind integer codes.
 NAMES: Mapping[str, Sequence[str]] = {
     "events.kind": EVENT_KINDS,
@@ -72,7 +75,8 @@ def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[st
         ends = _ends(flows)
         yield "flows", _columns_of("flows", {**flows, **_as_flows(flows, ends)})
         yield "captured", _columns_of("captured", {**flows, **ends})
-    samples = {**samples, "time_s": interval_s * np.ceil(np.asarray(samples["time_s"]) / interval_s)}
+    numbers = np.ceil(np.asarray(samples["time_s"]) / interval_s - ROUNDING)
+    samples = {**samples, "time_s": interval_s * numbers}
     yield "flow_samples", _columns_of("flow_samples", samples)
     yield "windows", _columns_of("windows", samples)
     yield "events", _columns_of("events", events)

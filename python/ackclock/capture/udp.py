@@ -44,18 +44,19 @@ def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def shares_path(flows: Sequence[Mapping[str, Any]], datagrams: Sequence[Mapping[str, Any]]) -> bool:
     """Return True if UDP has a part of the payload that may share the path of TCP's data.
 
-    `flows` are TCP's, `datagrams` UDP's. Datagrams to a host that sends TCP's data, or from one that receives it, go
-    the other way.
+    `flows` are TCP's, `datagrams` UDP's. Datagrams to a host that only sends TCP's data, or from one that only
+    receives it, go the other way.
     """
     if not datagrams:
         return False
     ways = [(flow["client"], flow["server"])[:: 1 if flow["sender"] == "client" else -1] for flow in flows]
     senders, receivers = ({_host(way[side]) for way in ways} for side in (0, 1))
+    only_senders, only_receivers = senders - receivers, receivers - senders
     tcp_bytes = sum(flow["bytes"] or 0 for flow in flows)
     udp_bytes = 0
     for flow in datagrams:
         for source, destination in (("client", "server"), ("server", "client")):
-            if _host(flow[source]) not in receivers and _host(flow[destination]) not in senders:
+            if _host(flow[source]) not in only_receivers and _host(flow[destination]) not in only_senders:
                 udp_bytes += flow[f"from_{source}"]["bytes"]
     return udp_bytes >= MIN_SHARE * (tcp_bytes + udp_bytes) > 0
 
@@ -74,5 +75,6 @@ def sentence(udp: Mapping[str, Any]) -> str:
     data_bytes = sum(flow["bytes"] for flow in flows) + udp["unlisted"]["bytes"]
     quic = [flow["quic"]["version"] for flow in flows if flow["quic"]]
     versions = ", ".join(sorted({version for version in quic if version}))
-    kinds = f", {len(quic):,} of them QUIC (version {versions})" if quic else ""
+    kinds = f", {len(quic):,} of them QUIC" if quic else ""
+    kinds += f" (version {versions})" if versions else ""
     return f"{counted(number, 'UDP flow')} with {numbers.value(data_bytes, 'bytes')}{kinds}."

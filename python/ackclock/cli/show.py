@@ -114,10 +114,10 @@ def _suggestion(name: str) -> str:
     return " or ".join(map(shown, close))
 
 
-def _console(*, markup: bool = False) -> Console:
+def _console() -> Console:
     from rich.console import Console
 
-    return Console(emoji=False, highlight=False, markup=markup)
+    return Console(emoji=False, highlight=False, markup=False)
 
 
 def _table(*headings: str) -> Table:
@@ -146,7 +146,7 @@ def print_catalog() -> None:
     for family in algorithms.FAMILIES:
         for name in algorithms.names(family):
             table.add_row(family, name, algorithms.title(family, name))
-    console = _console(markup=True)
+    console = _console()
     console.print(table)
     console.print("\nackclock show NAME prints an algorithm's parameters, references and files.")
 

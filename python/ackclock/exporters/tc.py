@@ -27,10 +27,11 @@ from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, Plan
 #: iperf3's servers listen on ports from here on: one carries one test at a time.
 FIRST_PORT = 5201
 
-#: Commands that run a script in separate namespaces, root or not, which end with it.
+#: Commands that run the rest of a script in namespaces of its own, as root or not; they end with the script.
 PREPARED = """\
 # All of it lives in namespaces of this script's own, root or not, and is gone when it ends.
 if [ "$1" != inside ]; then
+    user=
     [ "$(id -u)" = 0 ] || user=--map-root-user
     exec unshare $user --net --mount --pid --fork --kill-child sh "$0" inside
 fi

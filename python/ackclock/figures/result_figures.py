@@ -152,7 +152,8 @@ def response(table: pl.DataFrame, formulas: Formulas | None = None, subtitle: st
     (Kaplan and Meier), where there are some. `formulas` are laid over. Raises `InputError` if no transfer of known size
     was finished.
     """
-    rows = table.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
+    known = table.filter(pl.col("size_low_bytes") > 0)
+    rows = known.filter(pl.col("n") > 0)
     if not rows.height:
         raise InputError("the result has no finished transfers to draw")
     rows = rows.with_columns(size=(pl.col("size_low_bytes").cast(pl.Float64) * pl.col("size_high_bytes")).sqrt())
@@ -173,7 +174,7 @@ def response(table: pl.DataFrame, formulas: Formulas | None = None, subtitle: st
         layers,
         x=Axis(f"Size of the transfer ({size_name})", size_name, logarithmic=True),
     )
-    left = int(rows["unfinished"].sum())
+    left = int(known["unfinished"].sum())
     caption = "Mean completion time of the finished transfers by their size, with 95 % intervals. " + (
         f"{left:,} transfers were not finished and are not in the means, which makes those of long ones too small."
         if left

@@ -126,7 +126,7 @@ class Estimator:
         self._reported_in_flight: float | None = None
         self._flights: deque[tuple[float, float]] = deque()
         self._largest_acked: dict[str, int] = {}
-        self._ce = 0.0
+        self._ce: dict[str, float] = {}
 
     def measure(self, report: Metrics) -> None:
         """Take over what the implementation reports of itself."""
@@ -143,9 +143,9 @@ class Estimator:
                 self._largest_acked[packet.space] = max(packet.number, self._largest_acked.get(packet.space, -1))
 
     def send(self, fact: Sent) -> None:
-        """Remember what is in flight for a round trip."""
+        """Remember what is in flight for as long as its peak may count."""
         self._flights.append((fact.time_s, fact.in_flight_bytes))
-        while len(self._flights) > 1 and self._flights[0][0] < fact.time_s - (self.srtt_s or 1.0):
+        while len(self._flights) > 1 and self._flights[0][0] < fact.time_s - rules.PEAK_RTTS * (self.srtt_s or 1.0):
             self._flights.popleft()
 
     def usage(self, fact: Acked, counted: Sequence[Packet], window: float) -> tuple[Usage, bool]:
@@ -157,14 +157,16 @@ class Estimator:
             return Usage.DOUBTFUL, True
         if prior >= full:
             return Usage.USED, True
-        recent = [bytes_ for time_s, bytes_ in self._flights if time_s >= fact.time_s - 1.5 * self.srtt_s]
+        recent = [bytes_ for time_s, bytes_ in self._flights if time_s >= fact.time_s - rules.PEAK_RTTS * self.srtt_s]
         peak = max([prior, *recent])
         return Usage.UNUSED if peak < rules.UNUSED_SHARE * window else Usage.DOUBTFUL, peak >= full
 
     def count_marks(self, fact: Acked) -> bool:
         """Return True if the peer reports CE marks that it did not report before."""
-        marks, self._ce = (fact.ce or 0.0) - self._ce, max(self._ce, fact.ce or 0.0)
-        return marks > 0
+        space = fact.packets[0].space if fact.packets else ""  # each counts its own: RFC 9000 section 13.4.2
+        before, reported = self._ce.get(space, 0.0), fact.ce or 0.0
+        self._ce[space] = max(before, reported)
+        return reported > before
 
     def is_evidence(self, fact: Lost) -> bool:
         """Return True if a loss is a congestion event for any implementation.

@@ -18,6 +18,9 @@ from ackclock.input.fields import nearest, shown
 TOLERANCE_DATAGRAMS, TOLERANCE_SHARE = 2.0, 0.03
 
 #: A window is certainly not used while less than this share of it was in flight during the last round trip, and
+#: Round trips whose peak in flight says whether the window may have been full.
+PEAK_RTTS = 1.5
+
 #: certainly used if it is full but for this many datagrams (a burst that pacing still holds back).
 UNUSED_SHARE, UNUSED_DATAGRAMS = 0.5, 3.0
 

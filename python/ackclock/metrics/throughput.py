@@ -51,8 +51,10 @@ def throughput_bps(view: RunView) -> float | None:
     crosses two of them counts twice. The user's side of it is the goodput. Source: RFC 5166 (throughput), Guillier 2008
     (throughput X).
     """
-    share = utilisation(view)
-    capacity_bps = float(view.capacities_bps(view.at_bottleneck("links")).sum())
+    links = view.at_bottleneck("links")
+    share, capacities_bps = utilisation(view), view.capacities_bps(links)
+    counted = ~np.isnan(links["departed_bytes"])
+    capacity_bps = float(capacities_bps[counted].sum()) or float(capacities_bps.sum())
     return share * capacity_bps if share is not None and capacity_bps > 0 else None
 
 
@@ -216,7 +218,7 @@ def payload(view: RunView) -> Iterator[tuple[Flows, Array, Array]]:
 
 
 def present_flows(view: RunView) -> Flows:
-    """Return the numbers of the flows active in the measured part, in the order of their rates."""
+    """Return the numbers of the flows active in the measured part, in the order of `flow_rates_bps`."""
     blocks = view.rows("flows").blocks(*FlowLifetimes.COLUMNS)
     return np.concatenate([np.empty(0, np.uint32), *(b["flow"][_present(view, flow_lifetimes(b))] for b in blocks)])
 
@@ -239,8 +241,9 @@ def _counts(view: RunView) -> _Counts:
     result, uncounted, unknown = 0, 0, 0
     for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS, "measured_bytes"):
         flows = flow_lifetimes(block)
-        result += int(_present(view, flows).sum())
-        uncounted += int(np.isnan(block["measured_bytes"]).sum())
+        present = _present(view, flows)
+        result += int(present.sum())
+        uncounted += int(np.isnan(block["measured_bytes"][present]).sum())
     if uncounted:
         for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
             flows = flow_lifetimes(block)

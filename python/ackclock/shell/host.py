@@ -68,7 +68,7 @@ def device(settings: dict[str, Any]) -> int:
 
 
 def permit() -> None:
-    """Let programs use what no other network is harmed by, where that can be set."""
+    """Allow programs without rights all ports and ping, which harm no other network, where that can be set."""
     for name, value in PERMITTED.items():
         with suppress(OSError):
             (Path("/proc/sys/net/ipv4") / name).write_text(value)
@@ -131,7 +131,7 @@ def report(outside: socket.socket, interval_s: float) -> None:
 
 
 def stamped(datagram: bytes) -> bytes:
-    """Return a report."""
+    """Return a report: the time by the monotonic clock (a double), then the datagram."""
     return struct.pack("=d", time.monotonic()) + datagram
 
 
@@ -140,16 +140,25 @@ def responses(asked: socket.socket) -> Iterator[bytes]:
     for family in (socket.AF_INET, socket.AF_INET6):
         body = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, ATTRIBUTES, 0, STATES)
         asked.send(HEADER.pack(HEADER.size + len(body), SOCK_DIAG_BY_FAMILY, REQUEST_ALL, 0, 0) + body)
-        kind = SOCK_DIAG_BY_FAMILY
-        while kind not in (NLMSG_DONE, NLMSG_ERROR):
+        kinds: set[int] = set()
+        while not kinds & {NLMSG_DONE, NLMSG_ERROR}:
             datagram = asked.recv(LONGEST)
-            _, kind, *_ = HEADER.unpack_from(datagram)
-            if kind == SOCK_DIAG_BY_FAMILY:
+            kinds = set(message_kinds(datagram))
+            if SOCK_DIAG_BY_FAMILY in kinds:
                 yield datagram
 
 
+def message_kinds(datagram: bytes) -> Iterator[int]:
+    """Yield the types of the messages in a datagram of netlink."""
+    place = 0
+    while place + HEADER.size <= len(datagram):
+        length, kind, *_ = HEADER.unpack_from(datagram, place)
+        yield kind
+        place += max(HEADER.size, (length + 3) & ~3)  # NLMSG_ALIGN
+
+
 def main() -> int:
-    """Be an end."""
+    """Run an end until it is killed."""
     for each in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):  # they are for the programs
         signal.signal(each, signal.SIG_IGN)
     settings = json.loads(sys.argv[2])

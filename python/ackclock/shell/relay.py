@@ -1,9 +1,9 @@
 """A relay of programs' connections with the outside, between an end's sockets and those of this machine.
 
-What the bridge sends to no end's address arrives at the first end's sockets (`host.relay_sockets`), from an address
-that names the connection. TCP ends there, so that the kernel's TCP crosses the simulated network, and what it carries
-goes on over a connection of this machine; datagrams go on one by one. Two addresses have a meaning: `HOST` is this
-machine, and `NAME_SERVER` its name server.
+The bridge redirects packets whose destination is no end to the first end's sockets (`host.relay_sockets`), and rewrites
+their source to an address that `relayed` maps to the original ones. TCP ends there, so that the kernel's TCP crosses
+the simulated network, and what it carries goes on over a connection of this machine; datagrams go on one by one. Two
+addresses have a meaning: `HOST` is this machine, and `NAME_SERVER` its name server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ackclock.shell.sockets import Address, Relayed
 #: This machine, by the name "host", and its name server.
 HOST, NAME_SERVER = "10.77.0.254", "10.77.0.253"
 
-#: Bytes that are read at a time, and UDP flows that are carried at a time; the oldest gives way.
+#: Bytes that are read at a time, and UDP flows that are carried at a time: a further one ends the oldest.
 READ_BYTES, MAX_UDP_FLOWS = 1 << 16, 1024
 
 #: A value of SO_LINGER: closing the socket resets its connection.
@@ -55,7 +55,7 @@ class Relay:
         self._loop.close()
 
     def _destination(self, address: str) -> Address | None:
-        """Return where the connection leads that an address names."""
+        """Return the original destination of the connection that has an address here, on this machine's networks."""
         found = self._relayed(address)
         if found is None:
             return None
@@ -73,9 +73,10 @@ class Relay:
                 raise ConnectionRefusedError
             far_reader, far = await asyncio.open_connection(*destination)
             await asyncio.gather(_copy(reader, far), _copy(far_reader, writer))
-        except OSError:
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            writer.transport.abort()
+        except OSError:  # both are reset
+            for each in filter(None, (writer, far)):
+                each.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                each.transport.abort()
         finally:
             writer.close()
             if far is not None:
@@ -95,7 +96,11 @@ class Relay:
         if destination is None:
             return None
         flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        flow.connect(destination)
+        try:
+            flow.connect(destination)
+        except OSError:
+            flow.close()
+            raise
         self._udp_flows[program] = flow
         self._loop.add_reader(flow, self._return, flow, program)
         while len(self._udp_flows) > MAX_UDP_FLOWS:

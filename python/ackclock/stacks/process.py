@@ -1,4 +1,7 @@
-"""The other side of `host.py`, for the contract of a stack; the packet engine has one of its own in Rust."""
+"""The client of `host.py`: calls a user's stack in a process, for the contract. The wire format is `host`'s.
+
+The packet engine has another client, in Rust.
+"""
 
 from __future__ import annotations
 
@@ -165,4 +168,6 @@ def _decoded(content: bytes) -> Response:
         place += host.DATAGRAM.size
         datagrams.append((ecn, content[place : place + length]))
         place += length
+        if place > len(content):
+            raise struct.error
     return Response(timeout_ns, read_bytes, status, tuple(datagrams))

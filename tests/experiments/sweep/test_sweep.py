@@ -238,12 +238,14 @@ def test_fresh_begins_anew_and_leaves_the_users_files(place, tmp_path):
     small = ac.loads(SCENARIO.replace("repeats = 3", "repeats = 1"), "small.toml")
     ac.sweep(small, out=folder, metrics=["jain"])
     (folder / "notes.txt").write_text("mine")
+    (folder / "mine.parquet").write_bytes(b"PAR1")
     found = ac.sweep(small, out=folder, metrics=["utilisation", "goodput_flow_bps"], seeds=[5], restart=True)
     assert found.table["seed"].to_list() == [5] * 4
     keys = ["network.queue.limit", "network.queue.limit_p", "flows[0].count"]
     assert found.table.columns[3:] == [*keys, "utilisation", "goodput_flow_bps"]
     assert [len(flows) for flows in found.table["goodput_flow_bps"]] == [1, 2, 1, 2]
     assert (folder / "notes.txt").read_text() == "mine"
+    assert (folder / "mine.parquet").read_bytes() == b"PAR1"
 
 
 def test_samples_are_kept_on_request(tmp_path):

@@ -16,7 +16,7 @@ import ackclock as ac
 from ackclock import metrics
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
-from ackclock.figures import curves, plots
+from ackclock.figures import curves, plots, result_figures
 from ackclock.metrics.distributions import empirical
 
 
@@ -183,6 +183,13 @@ def test_distribution_function() -> None:
     values, share = empirical(np.array([3.0, 1.0, math.nan, 2.0]), np.array([1.0, 1.0, 9.0, 2.0]))
     assert list(values) == [1, 2, 3]
     assert list(share) == [0.25, 0.75, 1.0]
+
+
+def test_transfers_of_sizes_of_which_none_finished_are_in_the_caption() -> None:
+    table = metrics.response_times(synthetic.transfers(seeds=1))
+    lost = table.tail(1).with_columns(n=0, unfinished=3, size_low_bytes=10**7, size_high_bytes=10**7)
+    drawing = result_figures.response(pl.concat([table, lost.cast(table.schema)]))
+    assert f"{table['unfinished'].sum() + 3} transfers were not finished" in drawing.caption
 
 
 def test_goodput_of_udp_flows_only() -> None:

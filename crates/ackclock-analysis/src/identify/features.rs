@@ -1,7 +1,8 @@
 //! Features of a window without any controller: the reduction at a loss, and the growth.
 //!
-//! For people; the [`crate::identify::ranking`] does not use it: Reno keeps a half and grows in a
-//! straight line by a segment a round trip, CUBIC keeps 0.7 and slows down before it speeds up.
+//! Reported as evidence beside the named algorithm ([`crate::identify`]); the [`crate::identify::ranking`] does not
+//! use it. Reno keeps a half and grows in a straight line by a segment a round trip, CUBIC keeps 0.7 and slows down
+//! before it speeds up.
 
 use ackclock_core::Time;
 
@@ -19,7 +20,7 @@ pub struct Epoch {
     pub window: (f64, f64),
     /// The first window as a share of the last one of the epoch before.
     pub kept: Option<f64>,
-    /// Growth in segments per round trip; `None` of a single one.
+    /// Growth in segments per round trip; `None` if there is only one round trip.
     pub growth: Option<f64>,
     /// The share of its growth that comes in the second half of its round trips: a half is a straight line, more is
     /// convex. `None` without growth.

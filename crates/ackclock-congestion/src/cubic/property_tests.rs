@@ -1,6 +1,6 @@
 //! Properties for arbitrary histories.
 
-// Windows are whole segments, so comparing them exactly is meant.
+// Windows are compared exactly on purpose: the same operations give the same numbers.
 #![allow(clippy::float_cmp)]
 
 use super::super::window::testing::ack;

@@ -1,8 +1,9 @@
-//! Read-only commands on the host.
+//! Programs and files by which a host is described. What a program does is up to its arguments, which the controller
+//! gives: it has this user's login anyway.
 
 use std::fs;
-use std::io;
-use std::path::{Component, Path};
+use std::io::{self, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -11,7 +12,7 @@ pub const PROGRAMS: [&str; 3] = ["ip", "tc", "ethtool"];
 /// The `PATH` of these programs.
 const SYSTEM: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 /// The maximum number of bytes read from a file.
-const MAX_BYTES: usize = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Status (none: it could not be run), standard output and error.
 pub type CommandOutput = (Option<i32>, String, String);
@@ -21,7 +22,8 @@ pub fn run_all(commands: Vec<Vec<String>>, isolated: bool) -> Vec<CommandOutput>
     if !isolated {
         return commands.iter().map(|arguments| run(arguments)).collect();
     }
-    let failed = |why: &str| vec![(None, String::new(), why.to_owned())];
+    let count = commands.len();
+    let failed = |why: &str| vec![(None, String::new(), why.to_owned()); count];
     // A separate thread, since the network namespace is per thread.
     let isolated_thread = thread::spawn(move || match own_network() {
         Ok(()) => commands.iter().map(|arguments| run(arguments)).collect(),
@@ -58,12 +60,16 @@ pub fn run(arguments: &[String]) -> CommandOutput {
     }
 }
 
-/// Read a file of `/proc` or `/sys`.
+/// Read a file of `/proc` or `/sys`, and no other that a link there leads to.
 pub fn read(path: &Path) -> Option<String> {
-    let is_kernel_file = path.starts_with("/proc") || path.starts_with("/sys");
-    let is_plain = !path.components().any(|part| part == Component::ParentDir);
-    let text = fs::read(path).ok().filter(|_| is_kernel_file && is_plain)?;
-    Some(String::from_utf8_lossy(&text[..text.len().min(MAX_BYTES)]).into_owned())
+    let path = fs::canonicalize(path).ok()?;
+    if !(path.starts_with("/proc") || path.starts_with("/sys")) {
+        return None;
+    }
+    let mut text = Vec::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Move the calling thread into a new network namespace, which ends with the thread and its children.
@@ -94,5 +100,6 @@ mod tests {
         assert!(read(Path::new("/proc/sys/kernel/ostype")).is_some());
         assert!(read(Path::new("/etc/passwd")).is_none());
         assert!(read(Path::new("/proc/../etc/passwd")).is_none());
+        assert!(read(Path::new("/proc/self/root/etc/passwd")).is_none());
     }
 }

@@ -1,4 +1,5 @@
-//! Growth of windows between losses, and their reduction at a loss.
+//! Growth of windows between losses, and their reduction at a loss. The fields (`field.rs`, `cohorts.rs`,
+//! `particles.rs`) evaluate these curves.
 //!
 //! CUBIC: S. Ha, I. Rhee, L. Xu, *CUBIC*, ACM SIGOPS OSR 42(5), 2008, and RFC 9438 sections 4.2, 4.3, 4.7:
 //! the greater of the cubic curve and of what Reno would have in the same place. New Reno is the second
@@ -14,7 +15,7 @@ const MIN_WINDOW_P: f64 = 1.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// The greater one at each instant, as real senders have it.
+    /// The greater of the two at each instant, as in RFC 9438 and real senders.
     #[default]
     Auto,
     /// The cubic curve, whatever Reno would have.
@@ -49,7 +50,7 @@ pub struct Start {
     pub window: f64,
     /// `w_max` of the curve.
     pub plateau: f64,
-    /// Rest of the window before it grows, during recovery.
+    /// Time before the window grows, in seconds: that of recovery.
     pub rest_s: f64,
 }
 
@@ -127,9 +128,10 @@ impl Law {
         }
     }
 
-    /// True if a start is that of a flow that lost below its last plateau and aims lower.
+    /// True if the plateau is lower than the window of the last loss: fast convergence, which [`Law::after_loss`]
+    /// applies. Starts without a loss ([`Law::at_plateau`]) count as such, too.
     pub fn aims_lower(&self, start: Start) -> bool {
-        let between = (3.0 + self.kept) / (4.0 * self.kept); // of 1 / kept and (1 + kept) / (2 kept)
+        let between = (3.0 + self.kept) / (4.0 * self.kept); // the midpoint of 1 / kept and (1 + kept) / (2 kept)
         start.plateau < between * start.window
     }
 

@@ -1,8 +1,8 @@
 //! PIE as a fluid queue sees it: a share of what arrives.
 //!
 //! R. Pan, P. Natarajan, F. Baker, G. White: Proportional Integral Controller Enhanced (PIE), RFC 8033, and as Linux
-//! 6.1 where that differs: see the algorithm spec of `pie`. Drops that are kept apart are as many as one in each
-//! stretch between them, on average.
+//! 6.1 where that differs: see the algorithm spec of `pie`. With derandomised drops (section 5.4) the share
+//! is one over the mean number of arrivals from drop to drop.
 
 use ackclock_core::pie::{ControlLaw, DECAY, FREE_PACKETS, HARMLESS, TOO_EARLY};
 use serde::Deserialize;
@@ -28,7 +28,8 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// True if times are positive and weights those that `tc` takes.
+    /// True if target and period are positive, the burst allowance is not negative, and weights are those that `tc`
+    /// takes.
     pub fn is_sound(&self) -> bool {
         let positive = |time_s: f64| time_s > 0.0 && time_s.is_finite();
         let weight = |weight: f64| (0.0..=32.0).contains(&weight);
@@ -40,7 +41,7 @@ impl Pie {
     }
 }
 
-/// PIE at work.
+/// State of PIE at a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     pie: Pie,
@@ -62,7 +63,8 @@ impl State {
         }
     }
 
-    /// The share of what arrives in a step that is dropped, at a queue so long.
+    /// Return the share of what arrives in a step that is dropped, and update the state. The field calls it once a
+    /// step, in order; `delay_s` and `backlog_p` are those of the queue now.
     pub fn dropped(&mut self, now_s: f64, step_s: f64, delay_s: f64, backlog_p: f64) -> f64 {
         while now_s >= self.update_s {
             self.update(delay_s);
@@ -79,8 +81,9 @@ impl State {
         self.share()
     }
 
-    /// One in each stretch between drops. The sum of p reaches 0.85 with the n-th packet, from which on each is
-    /// dropped with p; that it is dropped for certain when the sum reaches 8.5 adds less than a thousandth.
+    /// Return one over the mean number of arrivals from drop to drop. The sum of p reaches 0.85 with the n-th packet,
+    /// from which on each is dropped with p; that it is dropped for certain when the sum reaches 8.5 adds less than a
+    /// thousandth.
     fn share(&self) -> f64 {
         if !self.pie.derandomize || self.probability == 0.0 {
             return self.probability;

@@ -109,7 +109,7 @@ impl QuicHeaders {
 /// Return true if a version has the layout of RFC 9000's headers.
 pub fn has_rfc9000_layout(version: u32) -> bool {
     matches!(version, VERSION_1 | VERSION_2 | FIRST_DRAFT..=LAST_DRAFT)
-        || version & 0xffff_fff0 == FACEBOOK
+        || version & 0xffff_ff00 == FACEBOOK
         || GOOGLE.contains(&version)
         || is_reserved(version)
 }

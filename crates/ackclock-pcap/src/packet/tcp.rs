@@ -72,8 +72,8 @@ pub fn place(interface: u32, outbound: Option<bool>, link_tag: u32) -> u32 {
     (interface << 2 | direction) ^ link_tag
 }
 
-/// Fill in the options between the header's twentieth byte and its end, where there were none. They are written where
-/// they belong: a copy made of what was just written in smaller pieces has to wait for it.
+/// Parse the options between the header's twentieth byte and its end into `actual`, which has none. Returning them
+/// would cost a copy, which stalls until the smaller stores before it are done: this is on the path of each packet.
 #[inline]
 pub fn options(bytes: &[u8], header_bytes: usize, actual: &mut Options) {
     match bytes.get(20..header_bytes) {

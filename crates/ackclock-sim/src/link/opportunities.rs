@@ -70,9 +70,11 @@ impl Opportunities {
         begun + self.at[place as usize]
     }
 
-    /// Admit a packet at an opportunity; returns its departure, with the opportunity that carries its last byte.
+    /// Admit a packet at the opportunity that [`Opportunities::ready`] gave; returns its departure, with the
+    /// opportunity that carries its last byte.
     pub fn take(&mut self, wire_bytes: u32, now: Time) -> Time {
-        debug_assert!(self.ready(now) == now);
+        let ready = self.ready(now);
+        debug_assert!(ready == now);
         let mut missing = u64::from(wire_bytes);
         loop {
             if self.left == 0 {

@@ -1,8 +1,8 @@
 //! Transmission: a packet enters the propagation delay as soon as its transmission starts.
 //!
-//! Its departure is known by then. Without a propagation delay it stays there until it has left. With one, a link whose
-//! queue is empty has no event: a packet that finds it idle costs one event per hop, its arrival. Behind a token bucket
-//! packets enter the propagation delay when they leave.
+//! Its departure is known by then. On a link without a propagation delay it is held until its transmission ends. With
+//! one, a link whose queue is empty has no event: a packet that finds it idle costs one event per hop, its arrival.
+//! Behind a token bucket packets enter the propagation delay when they leave.
 //!
 //! A FIFO with a limit has no event either while packets wait: order and times of departures are fixed at the
 //! arrival of each. So transmissions are computed lazily, with the times at which they happened: before a packet

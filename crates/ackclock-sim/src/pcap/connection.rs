@@ -173,7 +173,7 @@ impl Connection {
         let segment = Segment {
             flow: packet.flow,
             forward: packet.kind.is_forward(),
-            flags: flags(packet.kind) | ecn_flags(packet, self.ecn),
+            flags: flags(packet.kind) | ecn_flags(packet, self.ecn, !self.closing),
             sequence,
             acknowledgement,
             window: self.window_field(packet),
@@ -264,8 +264,13 @@ fn is_first(kinds: &mut u16, kind: Kind) -> bool {
 /// RFC 9768 section 3.2.1: the counter of marked packets begins at this number.
 const FIRST_COUNT: u16 = 5;
 
-/// The flags of RFC 3168 section 6.1, or the counter in their place (RFC 9768 section 3.2.2), which begins at 5.
-fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
+/// RFC 9768 table 2 and section 3.2.2.1: SYN/ACK and the ACK of it reflect the ECN bits of what they answer, Not-ECT
+/// here.
+const NOT_ECT: u16 = 0b010;
+
+/// The flags of RFC 3168 section 6.1, or the counter in their place (RFC 9768 section 3.2.2), which begins at 5;
+/// `is_open`: the connection is not closing.
+fn ecn_flags(packet: &Packet, ecn: EcnMode, is_open: bool) -> u16 {
     let echo = u16::from(packet.flags.echo());
     match (ecn, packet.kind) {
         (EcnMode::Off, _) => 0,
@@ -274,9 +279,8 @@ fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
         (EcnMode::Classic | EcnMode::Dctcp, kind) if kind.is_segment() => CWR * echo,
         (EcnMode::Classic | EcnMode::Dctcp, _) => ECE * echo,
         (EcnMode::Accurate | EcnMode::L4s, Kind::Syn | Kind::ClientSyn) => AE | CWR | ECE,
-        // RFC 9768 table 2: the SYN/ACK echoes the ECN bits of the SYN.
-        (EcnMode::Accurate, Kind::SynAck | Kind::ServerSynAck) => AE,
-        (EcnMode::L4s, Kind::SynAck | Kind::ServerSynAck) => CWR | ECE,
+        (EcnMode::Accurate | EcnMode::L4s, Kind::SynAck | Kind::ServerSynAck) => NOT_ECT * ECE,
+        (EcnMode::Accurate | EcnMode::L4s, Kind::LastAck) if is_open => NOT_ECT * ECE,
         (EcnMode::Accurate | EcnMode::L4s, _) => (FIRST_COUNT + echo) % 8 * ECE,
     }
 }

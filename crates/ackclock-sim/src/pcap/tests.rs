@@ -269,8 +269,9 @@ fn only_the_first_bytes_have_the_file_header() {
 
 #[test]
 fn ecn_flags_are_those_of_each_feedback() {
-    // RFC 3168 section 6.1.1: ECE and CWR on the SYN, ECE on the answer. RFC 9768 table 2: all three flags, then how
-    // the SYN arrived; section 3.2.1: the count in the flags' place, from 5.
+    // RFC 3168 section 6.1.1: ECE and CWR on the SYN, ECE on the answer. RFC 9768 table 2 and section 3.2.2.1: all
+    // three flags, then how the SYN and how the SYN/ACK arrived; section 3.2.1: the count in the flags' place, from
+    // 5.
     let marked = |packet: Packet, echo: u8| Packet {
         flags: Flags::NONE.with_echo(echo),
         ..packet
@@ -286,6 +287,16 @@ fn ecn_flags_are_those_of_each_feedback() {
         let flow = flow(None, &json!({ "ecn": ecn }));
         let frames = captured(&flow, &packets, &[]);
         let all: Vec<u16> = frames.iter().map(|f| f.flags & (AE | CWR | ECE)).collect();
+        let opened = [packets[0], packets[1], packet(Kind::LastAck, 0, 52)];
+        let last = captured(&flow, &opened, &[])[2].flags & (AE | CWR | ECE);
+        assert_eq!(
+            last,
+            if ecn == "accurate" || ecn == "l4s" {
+                CWR
+            } else {
+                0
+            }
+        );
         (all[0], all[1], all[2], all[3], all[4])
     };
     assert_eq!(told("off", 0), (0, 0, 0, 0, 0));
@@ -294,13 +305,13 @@ fn ecn_flags_are_those_of_each_feedback() {
     let (syn, send_reply, _, _, count) = told("accurate", 3);
     assert_eq!(
         (syn, send_reply, count),
-        (AE | CWR | ECE, AE, 0),
+        (AE | CWR | ECE, CWR, 0),
         "5 + 3 = 8"
     );
     let (syn, send_reply, _, _, count) = told("l4s", 1);
     assert_eq!(
         (syn, send_reply, count),
-        (AE | CWR | ECE, CWR | ECE, CWR | AE),
+        (AE | CWR | ECE, CWR, CWR | AE),
         "6"
     );
 }

@@ -93,7 +93,8 @@ impl Compression {
         self.held > 0
     }
 
-    /// True if the waiting ACK is sent before a segment is stored whose range is so far reported behind `place` others.
+    /// True if the waiting ACK must be sent before a segment is stored: of its range, `place` others would be
+    /// reported first in the SACK option, which has no room for so many.
     pub fn precedes(&self, place: usize) -> bool {
         self.held > 0 && place >= MAX_RANGES
     }

@@ -84,7 +84,8 @@ impl Receiver {
         parts.chain([whole]).chain(copies)
     }
 
-    /// Take a segment behind a gap as if those in the gap had arrived; returns whether it does so.
+    /// Acknowledge a segment behind a gap as if those in the gap had arrived; returns whether it does so. A segment
+    /// that arrives again ends the lead of optimistic ACKs.
     pub(super) fn conceal_gap(&mut self, sequence: u64) -> bool {
         match &mut self.misbehaviour {
             Some(state) if sequence < self.next => {

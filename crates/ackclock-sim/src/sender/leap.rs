@@ -55,7 +55,7 @@ impl Sender {
         now + self.skipped.time
     }
 
-    /// Set the window to the controller's, without what is withheld after `acknowledged` segments more.
+    /// Set the window to the controller's minus what is still withheld after `acknowledged` more segments are credited.
     #[inline(always)]
     pub(super) fn follow_controller(&mut self, acknowledged: u32) {
         self.window = self.window_segments();

@@ -26,7 +26,7 @@ impl Prr {
         }
     }
 
-    /// Change the target, with the counts so far.
+    /// Change the target, and keep the counts so far.
     pub fn aim(&mut self, target: u32) {
         self.target = target;
     }

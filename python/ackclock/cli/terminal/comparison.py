@@ -38,10 +38,10 @@ def print_comparison(comparison: Comparison) -> None:
     make = _table_by_metric if len(comparison.engines) + len(comparison.unsupported) == 2 else _table_by_engine
     console.print(make(comparison, _shown(comparison.as_dict()["metrics"], comparison.is_single)))
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
-        console.print(f"{engine}: {summary_text.phase_sentence(effects)}", soft_wrap=True, markup=False)
+        console.print(f"{engine}: {summary_text.phase_sentence(effects)}", soft_wrap=True)
     for reasons in comparison.unsupported.values():
         for reason in reasons:
-            console.print(str(reason), soft_wrap=True, markup=False)
+            console.print(str(reason), soft_wrap=True)
     output.print_warnings(comparison.warnings)
 
 

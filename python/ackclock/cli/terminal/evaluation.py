@@ -36,23 +36,23 @@ def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -
     """Print the outcome, the scorecard, the changes and the sections without a scenario."""
     console = output.console()
     console.print(Text(f"{evaluation.request.name} by RFC 9743", style="bold"))
-    console.print(dossier.summary(evaluation), soft_wrap=True, markup=False)
+    console.print(dossier.summary(evaluation), soft_wrap=True)
     several = len(evaluation.request.engines) > 1
     table = output.table("section", "criterion", "more", "no more", "undecided", "worse", left=2)
     for score in dossier.scorecard(evaluation):
         criterion = f"{SECTIONS[score.section]} ({score.engine})" if several else SECTIONS[score.section]
         table.add_row(score.section, criterion, *dossier.cells(score))
     console.print(table)
-    console.print("Verdicts on harm: more or no more harmful, or undecided; on performance: worse.", markup=False)
+    console.print("Verdicts on harm: more or no more harmful, or undecided; on performance: worse.")
     if changes is not None:
         _print_changes(changes)
     for line in _worst_findings(evaluation):
-        console.print(line, markup=False)
+        console.print(line)
     reasons = evaluation.not_covered
     missing = [section for section, reason in reasons.items() if reason != NOT_SELECTED]
-    console.print(f"Not covered: {', '.join(missing)}; the dossier has the reasons.", markup=False)
+    console.print(f"Not covered: {', '.join(missing)}; the dossier has the reasons.")
     if left := [section for section, reason in reasons.items() if reason == NOT_SELECTED]:
-        console.print(f"Not selected by --quick or --section: {', '.join(left)}.", markup=False)
+        console.print(f"Not selected by --quick or --section: {', '.join(left)}.")
 
 
 def _worst_findings(evaluation: Evaluation) -> Iterator[str]:

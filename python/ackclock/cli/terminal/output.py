@@ -24,9 +24,9 @@ MIN_S = 1.0
 T = TypeVar("T")
 
 
-def console(*, err: bool = False, markup: bool = True) -> Console:
-    """Return a console on standard output, or standard error, that prints text as it is."""
-    return Console(emoji=False, highlight=False, stderr=err, markup=markup)
+def console(*, err: bool = False) -> Console:
+    """Return a console on standard output, or standard error, that prints text as it is, such as [fe80::1]."""
+    return Console(emoji=False, highlight=False, markup=False, stderr=err)
 
 
 def table(*headings: Any, left: int = 1, no_wrap: bool = False, **options: Any) -> Table:

@@ -80,7 +80,7 @@ class Settings:
     def print_folder(self, folder: Path, *, is_kept: bool) -> None:
         """Print the folder of a result, and whether it was kept."""
         text = f"kept {folder}: up to date (--force runs it anyway)" if is_kept else f"wrote {folder}"
-        self.console.print(text, markup=False, soft_wrap=True)
+        self.console.print(text, soft_wrap=True)
 
 
 def run_entries(entries: Sequence[Entry], settings: Settings, kept: Mapping[str, Result]) -> None:

@@ -28,7 +28,7 @@ import polars as pl
 
 from ackclock import _core
 from ackclock.dataset import checksums, folders, manifests, result_kind
-from ackclock.dataset.manifests import POINTS, RUNS, Manifest
+from ackclock.dataset.manifests import PLACES, POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
 from ackclock.errors import InputError, first_line
 from ackclock.experiments.sweep.spec import SweepSpec, different
@@ -83,7 +83,7 @@ class Parts:
             self.write()
 
     def take(self, found: Manifest) -> None:
-        """Copy all parts of another sweep's folder. Its runs are not those of any part here."""
+        """Copy all parts of another sweep's folder, whose runs are other ones than those here (`done` stays)."""
         before = {number for name in found.files if (number := _number(name)) is not None}
         numbers = {number: self._following + place for place, number in enumerate(sorted(before))}
         for name, known in found.files.items():
@@ -226,6 +226,6 @@ def _number(name: str) -> int | None:
 
 def _empty(folder: Path) -> None:
     """Remove an earlier sweep, the manifest last; other files of the user stay."""
-    for path in folder.glob("*.parquet"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in (folder / name for name in (*PLACES, POINTS)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from ackclock.plan import EndsPlan, JitterPlan, LoadPlan, MediumPlan, NodePlan, 
 from ackclock.scenario.keys import Burst, Delay, LinkRate, Queue
 from ackclock.scenario.traces import Traced
 
-#: The path of what names its ends instead.
+#: Placeholder for the path of a way that is routed between its ends.
 NOWHERE = PathPlan((), 0.0)
 
 #: A chance that may be none, and one that may be certain.
@@ -208,7 +208,7 @@ class Impaired(Table):
         return lossy(self.loss)
 
     def medium(self, before: MediumPlan | None = None) -> MediumPlan | None:
-        """Return the medium: as before, with the changes written. None where it only delays, and always did."""
+        """Return the medium: as before, with the changes written. None if neither does more than delay."""
         made = before or MediumPlan()
         if self.jitter is not None:
             jitter = JitterPlan(self.jitter.deviation, self.jitter.distribution, self.jitter.in_order)

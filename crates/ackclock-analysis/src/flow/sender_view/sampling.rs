@@ -1,4 +1,6 @@
-//! Acknowledgements, and the state of a flow, as rows.
+//! Rows of the tables `acknowledgements` and `flow_samples`. [`SenderView`] calls it for each ACK, and at the interval.
+//!
+//! What is unknown is NaN in columns of floats and `u64::MAX` in those of integers; Python makes nulls of both.
 
 use super::{Ack, SenderView};
 use crate::flow::is_window_limit;
@@ -12,6 +14,7 @@ impl SenderView {
             return;
         }
         let time_s = output.seconds(ack.captured_ns);
+        // The first SACK block has the latest arrival (RFC 2018 section 4).
         let block = (ack.blocks > 0).then_some(ack.sack[0]);
         let offset = |position: u64| position.saturating_sub(self.base);
         let acks = &mut output.tables.acknowledgements;
@@ -42,9 +45,9 @@ impl SenderView {
         samples.time_s.push(time_s);
         samples.flow.push(self.flow);
         let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        // In recovery a part of the window goes out, and what is in flight is not all known.
-        let free = self.limits.is_paced() || self.recovery.within(self.snd_una);
-        samples.cwnd.push(if is_window_limit(limit) && !free {
+        // The pipe of the last round trip that the window limited. In recovery the pipe is less than the window.
+        let is_unknown = self.limits.is_paced() || self.recovery.within(self.snd_una);
+        samples.cwnd.push(if is_window_limit(limit) && !is_unknown {
             latched
         } else {
             f64::NAN

@@ -46,7 +46,7 @@ pub struct HeldBack {
 }
 
 impl HeldBack {
-    /// The sender holds back now: the segments in flight, and what is sent until they are delivered.
+    /// Record that the sender holds back now: what it sends until the segments in flight are delivered is no sample.
     pub fn mark(&mut self, ack: &Ack) {
         if self.until <= ack.delivered {
             self.from = ack.delivered;

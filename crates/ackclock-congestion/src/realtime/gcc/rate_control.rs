@@ -14,8 +14,8 @@
 //! over-use was found before, by half a packet in a response time (RTT + 100 ms). It stays below 1.5 R. In Decrease it
 //! becomes beta R.
 //!
-//! Our deviation: the standard deviation of the rates at over-use, three of which are close, is at least 2 % of their
-//! average; after the first over-use it would be nothing.
+//! R is close if it is within three standard deviations of that average. Our deviation: the standard deviation is at
+//! least 2 % of the average; after the first over-use it would be nothing.
 
 use ackclock_core::Time;
 
