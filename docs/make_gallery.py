@@ -42,6 +42,9 @@ ours. [Our states beside an audit by hand](audit.md) compares them with what a r
 - *Inconsistent in itself*, *not testable*: as the paper's page explains.
 - *Undetermined*: one engine alone, engines that disagree, intervals that decide nothing, or no run with host noise.
 
+In tables of engines ✓ means that a claim holds, ✗ that it fails, and ? that the intervals do not decide; ° marks a
+single run, which has no interval.
+
 Entries that a paper measured on one testbed are read in one way, which a written procedure chooses: the reading that
 the text supports most, and among equals the likeliest over all printed numbers of the testbed. It is never chosen by
 entry or by claim. What does not fit it is named once, on the paper's page.

@@ -343,7 +343,7 @@ def test_a_misspelt_topology_does_not_hide_the_mistakes_of_its_keys():
 
 def test_own_algorithms_and_kinds_of_traffic_have_hints():
     control, kind = mistakes(changed('"cubic"', '"mine"\nkind = "web"'))
-    assert control.endswith("one of your own needs its file: --module FILE")
+    assert control.endswith("(or your own, with --module FILE)")
     assert "expected a kind of traffic in [[traffic]]" in kind
 
 

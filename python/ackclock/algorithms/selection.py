@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock import algorithms
 from ackclock.algorithms import Family
-from ackclock.input.fields import Loc, Reader, closest, fault, fault_at, faults, nearest, shown
+from ackclock.input.fields import Loc, Reader, fault, fault_at, faults, nearest, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,7 @@ class FromSpec(Reader):
     def _checked_name(self, name: object, loc: Loc, known: tuple[str, ...]) -> str:
         if name in known:
             return str(name)
-        is_own = self.family == "congestion" and closest(name, known) is None
-        own = "; one of your own needs its file: --module FILE" if is_own else ""
+        own = " (or your own, with --module FILE)" if self.family == "congestion" else ""
         raise faults([fault_at(loc, name, nearest(name, known) + own)])
 
     def json_schema(self) -> dict[str, Any]:  # noqa: D102

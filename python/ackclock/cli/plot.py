@@ -82,7 +82,7 @@ class Page:
     help="Result to overlay with dashed lines (boxes: side by side); repeatable.",
 )
 @click.option("--flow", type=click.IntRange(min=0), help="Flow to draw (default: the one with the most data).")
-@click.option("--between", metavar="FROM UNTIL", type=(float, float), help="Draw only this time interval, in seconds.")
+@click.option("--between", metavar="FROM UNTIL", type=(float, float), help="Of captures: only this time interval (s).")
 @click.option("--x", metavar="KEY", help="Sweep: the key of the x-axis.")
 @click.option(
     "--y",

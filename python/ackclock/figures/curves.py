@@ -174,7 +174,7 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
         now, before = (np.interp(at_s, sampled_s, sofar) for at_s in (times_s, times_s - window_s))
         values[:, column] = 8 * (now - before) / window_s
     rows = view.datagrams.filter(pl.col("flow").is_in(pl.Series(grid.flows).implode())).iter_rows(named=True)
-    named = [(f"flow {row['flow']} {row['congestion']}", group_name(row, view.plan)) for row in rows]
+    named = [(f"flow {row['flow']} {group}", group) for row in rows for group in [group_name(row, view.plan)]]
     return Lines(times_s, values, tuple(label for label, _ in named), tuple(group for _, group in named))
 
 

@@ -36,7 +36,8 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         udp.setblocking(False)
         self._loop.add_reader(udp, self._send)
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._carry, sock=tcp))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server = self._loop.run_until_complete(asyncio.start_server(self._accept, sock=tcp))
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
         self._thread.start()
 
@@ -45,7 +46,7 @@ class Relay:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._server.close()
-        for task in asyncio.all_tasks(self._loop):
+        for task in tuple(self._tasks):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(task)
@@ -63,6 +64,12 @@ class Relay:
         if host == NAME_SERVER:
             host = _name_server()
         return "127.0.0.1" if host == HOST else host, port
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry a TCP connection in a task."""
+        task = self._loop.create_task(self._carry(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry a TCP connection until both sides have closed it, or one has reset it."""

@@ -174,8 +174,8 @@ def print_claim(claim: Claim, *, as_json: bool) -> None:
         noise = "yes" if cell.noise else "no"
         table.add_row(cell.reading or "each", noise, cell.scale or "the entry's", cell.label, page.mark(cell))
     console.print(table)
-    if any(cell.single for cell in claim.cells):
-        console.print("° a single run, without an interval")
+    single = "; ° a single run, without an interval" if any(cell.single for cell in claim.cells) else ""
+    console.print(f"✓ it holds, ✗ it fails, ? not decided{single}")
     for mechanism in claim.state.mechanisms:
         console.print(Text(f"turned by {mechanism}"))
 
