@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from shell.test_shell import CLIENT, PYTHON, SERVER, in_namespaces
@@ -41,7 +41,7 @@ except ConnectionError as error:
 """
 
 
-@contextmanager
+@contextlib.contextmanager
 def servers() -> Iterator[tuple[int, int]]:
     """Ports of a server of TCP, which sends `LENGTH` bytes after the last of a request, and of one that echoes UDP."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
@@ -116,3 +116,40 @@ def test_an_address_that_names_no_connection_is_reset():
         relay.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+#: A program that ends with downloads on their way.
+LEAVES = """
+import os, socket, sys
+streams = [socket.create_connection(("host", int(sys.argv[1]))) for _ in range(5)]
+for stream in streams:
+    stream.recv(1000)
+os._exit(3)
+"""
+
+
+@in_namespaces
+def test_connections_that_are_open_at_the_end_are_reset(capfd: pytest.CaptureFixture[str]):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def stream() -> None:
+            for _ in range(5):
+                accepted, _ = server.accept()
+                threading.Thread(target=send, args=(accepted,), daemon=True).start()
+
+        def send(accepted: socket.socket) -> None:
+            with accepted, contextlib.suppress(OSError):
+                accepted.sendall(bytes(10 * LENGTH))
+
+        threading.Thread(target=stream, daemon=True).start()
+        with ac.shell(SCENARIO, internet=True) as net:
+            words = [PYTHON, "-c", LEAVES, str(server.getsockname()[1])]
+            assert net.run(words, timeout=60).returncode == 3
+    assert len(net.dataset().manifest["shell"]["connections"]) == 5
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@in_namespaces
+def test_the_smallest_mtu_has_no_ipv6():
+    with ac.shell(SCENARIO, peer=SERVER, mtu=576) as net:
+        assert net.run([PYTHON, "-c", CLIENT], stdout=-1, text=True, check=True).stdout == "300000\n"

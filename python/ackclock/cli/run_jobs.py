@@ -260,8 +260,8 @@ def check_module(planned: Iterable[tuple[Plan, str]], file: Path) -> None:
     if engine == LINUX:
         _check_kernel_module(plans, file)
     name = next((plan.options[engine]["module"]["name"] for plan in plans), file.stem)
-    groups = [group for plan in plans for group in plan.groups]
-    if not any(group.congestion and group.congestion.kind == name for group in groups):
+    groups = [group.congestion.kind for plan in plans for group in plan.groups if group.congestion]
+    if name not in (*groups, *(flow.congestion for plan in plans for flow in plan.datagrams)):
         raise InputError(f"--module: {readable(file)}: found no flows with congestion = {shown(name)}; expected some")
 
 

@@ -101,7 +101,10 @@ def features(plan: Plan) -> list[str]:
 
 
 def _features(plan: Plan) -> Iterator[str]:
-    yield from sorted(congestion(group.congestion.kind) for group in plan.groups if group.congestion)
+    own = [flow.source["congestion"] for flow in plan.datagrams if flow.is_quic]  # a stack's own is a text
+    kinds = {each["kind"] for each in own if isinstance(each, Mapping)}
+    kinds |= {group.congestion.kind for group in plan.groups if group.congestion}
+    yield from sorted(map(congestion, kinds))
     yield from sorted({queue(link.queue.discipline) for link in _used(plan)})
     yield from _true(
         {

@@ -40,7 +40,7 @@ class PacketEngine(simulator.SimulatorEngine):
 
 def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
     """With the reason, if it is a control whose code is not built."""
-    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    kinds = algorithms.names("congestion")
     kind = next((kind for kind in kinds if lacking.what == features.congestion(kind)), None)
     why = code.reason(algorithms.spec("congestion", kind)) if kind else ""
     return replace(lacking, what=f"{lacking.what}: {why}") if why else lacking

@@ -34,6 +34,9 @@ DEVICE, QUEUE_P = "path0", 10_000
 #: Settings of the namespace by which programs without rights may listen at all ports, and send ICMP echo requests.
 PERMITTED = {"ip_unprivileged_port_start": "0", "ping_group_range": f"{os.getgid()} {os.getgid()}"}
 
+#: Datagrams that wait for the relay, in bytes; the system's limit may be less.
+UDP_BUFFER_BYTES = 1 << 22
+
 #: sock_diag(7): the protocol, a request about sockets, its flags for all of them, and the types that end an answer.
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, REQUEST_ALL, NLMSG_ERROR, NLMSG_DONE = 4, 20, 0x301, 2, 3
 
@@ -53,7 +56,8 @@ def device(settings: dict[str, Any]) -> int:
     fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI))
     commands = [
         "link set lo up",
-        f"link set {DEVICE} mtu {settings['mtu']} txqueuelen {QUEUE_P} addrgenmode none",
+        f"link set {DEVICE} addrgenmode none",  # while it may have IPv6, which a small MTU ends
+        f"link set {DEVICE} mtu {settings['mtu']} txqueuelen {QUEUE_P}",
         f"link set {DEVICE} up",
         f"addr add {settings['ipv4']}/24 dev {DEVICE}",
         f"route add default dev {DEVICE}",
@@ -77,6 +81,7 @@ def permit() -> None:
 def relay_sockets(ipv4: str) -> list[socket.socket]:
     """Return a socket of TCP and one of UDP for connections with the outside (`relay`)."""
     tcp, udp = socket.create_server((ipv4, 0), backlog=1024), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UDP_BUFFER_BYTES)
     udp.bind((ipv4, 0))
     return [tcp, udp]
 

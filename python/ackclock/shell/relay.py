@@ -34,6 +34,7 @@ class Relay:
         self._udp, self._relayed = udp, relayed
         self._udp_flows: dict[Address, socket.socket] = {}
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(lambda *_: None)  # a connection that fails is reset, and no more is said
         udp.setblocking(False)
         self._loop.add_reader(udp, self._send)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -48,7 +49,7 @@ class Relay:
         self._server.close()
         for task in tuple(self._tasks):
             task.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, OSError):
                 self._loop.run_until_complete(task)
         for each in (self._udp, *self._udp_flows.values()):
             self._loop.remove_reader(each)
@@ -80,22 +81,25 @@ class Relay:
                 raise ConnectionRefusedError
             far_reader, far = await asyncio.open_connection(*destination)
             await asyncio.gather(_copy(reader, far), _copy(far_reader, writer))
-        except OSError:  # both are reset
+        except OSError:
             for each in filter(None, (writer, far)):
-                each.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                each.transport.abort()
+                _reset(each)
         finally:
             writer.close()
             if far is not None:
                 far.close()
 
     def _send(self) -> None:
-        """Send a program's datagram on."""
-        with suppress(OSError):  # a datagram that is lost
-            content, program = self._udp.recvfrom(READ_BYTES)
-            flow = self._udp_flows.get(program) or self._udp_flow(program)
-            if flow is not None:
-                flow.send(content)
+        """Send programs' datagrams on."""
+        while True:
+            try:
+                content, program = self._udp.recvfrom(READ_BYTES)
+            except OSError:  # none is left
+                return
+            with suppress(OSError):  # a datagram that is lost
+                flow = self._udp_flows.get(program) or self._udp_flow(program)
+                if flow is not None:
+                    flow.send(content)
 
     def _udp_flow(self, program: Address) -> socket.socket | None:
         """Return a new socket for the datagrams of a program's socket, if its address leads anywhere."""
@@ -120,6 +124,13 @@ class Relay:
         """Send a datagram from outside to the program."""
         with suppress(OSError):
             self._udp.sendto(flow.recv(READ_BYTES), program)
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Reset a connection, unless it is closed."""
+    with suppress(OSError):
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    writer.transport.abort()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

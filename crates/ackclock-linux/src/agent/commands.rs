@@ -23,7 +23,7 @@ pub fn run_all(commands: Vec<Vec<String>>, isolated: bool) -> Vec<CommandOutput>
         return commands.iter().map(|arguments| run(arguments)).collect();
     }
     let count = commands.len();
-    let failed = |why: &str| vec![(None, String::new(), why.to_owned()); count];
+    let failed = move |why: &str| vec![(None, String::new(), why.to_owned()); count];
     // A separate thread, since the network namespace is per thread.
     let isolated_thread = thread::spawn(move || match own_network() {
         Ok(()) => commands.iter().map(|arguments| run(arguments)).collect(),

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 from ackclock.dataset import folders
@@ -216,7 +217,13 @@ def question(  # noqa: PLR0913 (what is asked, and how it is answered)
 
 
 def restored(about: Mapping[str, Any], loaded: Loaded) -> Question:
-    """Return the question of a manifest (`Question.about`) for its scenario. Raises `InputError`."""
+    """Return the question of a manifest (`Question.about`) for its scenario.
+
+    Raises `InputError` for what is no question, `TypeError` and `ValueError` for impossible numbers.
+    """
+    seed, repeats = index(about["seed"]), index(about["repeats"])
+    if seed < 0 or repeats < 1:
+        raise ValueError(f"seed {seed}, repeats {repeats}")
     varied = [
         Vary(key, tuple(map(cli_values.value, values)), key == about["ladder"])
         for key, values in about["varied"].items()
@@ -231,8 +238,8 @@ def restored(about: Mapping[str, Any], loaded: Loaded) -> Question:
         [parse_objective(goal) for goal in about["goals"] if goal not in ends],
         end=ends[0] if ends else None,
         engine=about["engine"],
-        seed=about["seed"],
-        repeats=about["repeats"],
+        seed=seed,
+        repeats=repeats,
         allow_starvation=True,
     )
 
