@@ -55,7 +55,7 @@ class SmallPackets(Model):
 
 def _finer(plan: Plan) -> Iterator[str]:
     if len(plan.flows) != 1 or not endless(plan) or not plan.flows[0].forward.hops or not plan.flows[0].reverse.hops:
-        yield "model of small packets for other flows than one endless upload over an asymmetric line"
+        yield "model of small packets for flows other than one upload over an asymmetric line"
         return
     if any(udp.source["kind"] != "constant" for udp in plan.datagrams):
         yield "model of small packets that do not come steadily"
