@@ -492,3 +492,8 @@ def test_other_settings_do_not_replace_a_result(here):
     made = sorted(path.name for path in (here / "results").iterdir())
     assert made[0] == "small-packet"
     assert [name.rpartition("-")[0] for name in made[1:]] == ["small-packet-limit"] * 2
+
+
+def test_brackets_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]):
+    output.console().print("[fe80::1] is no markup")
+    assert capsys.readouterr().out == "[fe80::1] is no markup\n"

@@ -110,7 +110,7 @@ def test_an_address_that_names_no_connection_is_reset():
     port = tcp.getsockname()[1]
     relay = Relay(tcp, udp, lambda _: None)
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as stream, pytest.raises(ConnectionResetError):
+        with pytest.raises(ConnectionResetError), socket.create_connection(("127.0.0.1", port), timeout=5) as stream:
             stream.recv(1)
     finally:
         relay.stop()

@@ -4,9 +4,11 @@
 //! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags,
 //! window, timestamps, and the IP identification, which distinguishes retransmissions. Segments that offloads merged
 //! (TSO, GRO) are listed as the segments on the wire: FIN is of the last of them, CWR of the first. PSH is left out, as
-//! offloads change it. Segments may be smaller than the MSS of the handshake (path MTU discovery, RFC 4821): where
-//! another capture of the path has them one by one, theirs are the boundaries. That of a datagram hashes its ends, its length and its headers, with the first encrypted
-//! bytes; datagrams of other protocols may be alike.
+//! offloads change it. The key of a datagram hashes its ends, its length and its headers, with the first encrypted bytes;
+//! datagrams of other protocols may be alike.
+//!
+//! Merged segments are cut at the MSS of the handshake. They may be smaller (path MTU discovery, RFC 4821): then the
+//! boundaries come from another capture of the path that has them one by one.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};

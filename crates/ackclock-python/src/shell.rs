@@ -30,8 +30,8 @@ type EndOfBridge = (String, i32, Vec<IpAddr>, Option<String>);
 impl Bridge {
     /// Begin. `ends` have a name, the file descriptor of a device, which is duplicated, addresses, and the file of a
     /// capture. `routes` are between two of them, by their numbers, the senders' end of the simulation's external
-    /// flows first: of those the first, and that after the last. `relay` is the address at the first end, with its ports
-    /// for TCP and UDP, of what carries connections with other addresses on. Raises `OSError`.
+    /// flows first: of those the first, and that after the last. `relay` is the address and
+    /// the ports for TCP and UDP, at the first end, of the relay for hosts that are no end. Raises `OSError`.
     #[new]
     #[pyo3(signature = (simulation, ends, routes, relay=None))]
     fn new(
@@ -55,7 +55,6 @@ impl Bridge {
         };
         let routes = routes.into_iter().map(route).collect();
         let relay = relay.map(|(address, tcp_port, udp_port)| shell::Relay {
-            end: 0,
             address,
             ports: [tcp_port, udp_port],
         });
@@ -94,8 +93,8 @@ impl Bridge {
             .collect()
     }
 
-    /// Return the addresses and ports, outside and of the program, of the connection that the relay sees with an address;
-    /// None for another address.
+    /// Return the original ends, outside and the program's, of the connection that has an address at the relay; None for
+    /// any other address.
     fn relayed(&self, address: IpAddr) -> Option<[(String, u16); 2]> {
         let key = self.keys.relayed(address)?;
         Some([key.source, key.destination].map(|(address, port)| (address.to_string(), port)))

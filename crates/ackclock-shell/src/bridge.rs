@@ -23,7 +23,7 @@ use crate::capture::Capture;
 use crate::connections::{direction, Connection, Connections, Route};
 use crate::ip::{self, Header};
 use crate::lateness::Lateness;
-use crate::outside::{Keys, Relay};
+use crate::outside::{Keys, Relay, RELAY_END};
 
 /// A simulation that others look at, too; `None` after a panic in it.
 pub type Shared = Arc<Mutex<Option<Simulation>>>;
@@ -79,7 +79,7 @@ pub struct Bridge {
 
 impl Bridge {
     /// Begin: the time of the simulation is from now on that of the clock. `routes` have the simulation's external flows.
-    /// The relay, where there is one, gets what no end has the address of.
+    /// A relay, if there is one, takes connections with hosts that are no end.
     ///
     /// # Errors
     /// A capture that cannot be written.
@@ -293,7 +293,7 @@ impl Carrier {
     ) -> io::Result<bool> {
         let bytes = &mut self.buffer[..length];
         let mut header = ip::header(bytes);
-        if let (Some(relay), Some(found)) = (self.relay.filter(|relay| relay.end == from), header) {
+        if let (Some(relay), Some(found)) = (self.relay.filter(|_| from == RELAY_END), header) {
             let (destination, _) = found.key.destination;
             if relay.restore(bytes, destination, &self.connections.all) {
                 header = ip::header(bytes);
@@ -375,7 +375,7 @@ impl Carrier {
         if let Some(capture) = &mut end.capture {
             capture.write(now, &packet.bytes)?;
         }
-        if let Some(relay) = self.relay.filter(|relay| relay.end == index) {
+        if let Some(relay) = self.relay.filter(|_| index == RELAY_END) {
             let is_outside = !end.addresses.contains(&key.destination.0);
             if is_outside && !relay.redirect(&mut packet.bytes, packet.tag, &key) {
                 self.report.unknown += 1;

@@ -7,7 +7,7 @@
 //!
 //! Each pair of devices that can reach each other is a [`Route`], with flows of the simulation for its connections.
 //!
-//! What no end has the address of can be carried on by a [`Relay`] at the first end.
+//! A [`Relay`] at the first end carries connections with hosts outside the scenario.
 //!
 //! The simulation runs by the clock: its present is the time since the start. A packet enters at the time at which it
 //! is read, and is written when it is due; by how much that is late is counted ([`Lateness`]). Everything else of a run

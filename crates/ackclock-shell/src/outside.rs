@@ -1,9 +1,8 @@
-//! Connections with the outside: what no end has the address of is carried on by a relay at one end.
+//! Connections with hosts outside the scenario, by a relay at the first end.
 //!
-//! The relay is a program with a socket for each transport. A packet to the outside is written to its end with the
-//! relay's address as destination, and as source an address of [`NETWORK`] that has the connection's number; so a
-//! response names its connection. In between, on the links and in captures, packets have the addresses that the program
-//! gave.
+//! The relay is a program with a socket for each transport. A packet to a host outside is written to the relay's end with
+//! the relay's address as destination, and as source an address of [`NETWORK`] that encodes the connection's number, to
+//! which the relay responds. On the links and in captures, packets have the original addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,21 +14,21 @@ use crate::ip::{self, Key};
 const NETWORK: u32 = 0x0a80_0000;
 /// Connections that have an address.
 const CONNECTIONS: u32 = 1 << 23;
+/// Number of the relay's end.
+pub const RELAY_END: usize = 0;
 
-/// A relay: the number of its end, its address, and its ports for TCP and UDP.
+/// A relay at the first end, [`RELAY_END`].
 #[derive(Clone, Copy, Debug)]
 pub struct Relay {
-    /// Number of the end.
-    pub end: usize,
-    /// Address there.
+    /// Address at that end.
     pub address: IpAddr,
     /// Ports for TCP and for UDP.
     pub ports: [u16; 2],
 }
 
 impl Relay {
-    /// Write the relay's address into a packet to the outside, of a connection by its number; returns false if the relay
-    /// does not carry it: only TCP and UDP of IPv4, and no fragments.
+    /// Redirect a packet of a numbered connection to the relay; returns false if the relay does not take it: only TCP and
+    /// UDP of IPv4, and no fragments.
     pub fn redirect(&self, packet: &mut [u8], number: u32, key: &Key) -> bool {
         let port = self.ports[usize::from(key.protocol != ip::TCP)];
         let (_, source_port) = key.source;
@@ -37,7 +36,7 @@ impl Relay {
         number < CONNECTIONS && ip::readdress(packet, source, (self.address, port))
     }
 
-    /// Write the addresses of a connection into a response of the relay; returns false if it is none.
+    /// Restore the original addresses in a response of the relay; returns false if it is none.
     pub fn restore(&self, packet: &mut [u8], destination: IpAddr, all: &[Connection]) -> bool {
         let found = number(destination).and_then(|number| all.get(number as usize));
         found.is_some_and(|one| ip::readdress(packet, one.key.source, one.key.destination))

@@ -176,7 +176,7 @@ def ends_early(total_s: float) -> Finding:
     """Return the finding that the capture ends in slow start; `total_s` is the time of the data, in seconds."""
     sentence = (
         f"The capture ends after {numbers.value(total_s, 's')} of data, in slow start and with the connection open: "
-        "whether it was stopped there, or data no longer came, it does not show."
+        "it does not show whether the capture was stopped, or data no longer came."
     )
     then = "Capture for longer; if the transfer itself ends there, capture at the sender: it shows retransmissions."
     return Finding(Cause.UNDECIDED, sentence, {"seconds": total_s}, next=then)
@@ -230,8 +230,8 @@ LIMIT_ADVICE = {
         "Capture from before the connections open: that shows the path without a queue, and a shaper's burst.",
     ),
     "bottleneck_beside_udp": (
-        "For {share} of the time the flow filled a link, or what UDP left of it: whether the UDP in the capture shares "
-        "that link is not visible.",
+        "For {share} of the time the flow filled a link, or what UDP left of it: the capture does not show whether its "
+        "UDP traffic shares that link.",
         "Capture at the other end as well, or try without the UDP traffic.",
     ),
     "unknown_window": (
@@ -443,13 +443,13 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
         return
     size_bytes = min(flow["too_large_bytes"] for flow in stuck)
     sentence = f"Segments of {size_bytes:,} bytes and more were retransmitted and never arrived"
-    then = "let ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
+    remedy = "ICMP (fragmentation needed, packet too big) pass, clamp the MSS, or set net.ipv4.tcp_mtu_probing=1."
     if any(flow["largest_delivered_bytes"] is not None for flow in stuck):
         sentence += ", while smaller packets did: an MTU black hole."
-        then = then.replace("let", "Let", 1)
+        then = f"Let {remedy}"
     else:
         sentence += ", nor did any data: an MTU black hole, or an outage from the first data on."
-        then = f"See whether pings of that size, not to be fragmented, are lost and small ones are not; then {then}"
+        then = f"See whether pings of that size with DF are lost and small ones are not; then let {remedy}"
     yield Finding(Cause.NETWORK, sentence, {"too_large_bytes": size_bytes}, next=then, shown=("sequence",))
 
 

@@ -42,7 +42,7 @@ NO_PROGRAM = 127
     help="Command at a host of the scenario, for sh -c; repeatable: the last is the program.",
 )
 @click.option("--mtu", metavar="BYTES", type=click.IntRange(576, 65535), default=1500, help="MTU of both ends.")
-@click.option("--internet", is_flag=True, help="Carry connections with other addresses on, from the peer's end.")
+@click.option("--internet", is_flag=True, help="Reach real servers: other addresses lie behind the peer's end.")
 @options.seed
 @options.settings
 @options.out("Folder of the result (default: results/SCENARIO-shell, with --set also -KEY-…).")

@@ -169,34 +169,28 @@ class _Points:
         return np.where(begun, reached, 0.0), is_between & (result < self.values.size)
 
 
-#: A gap between samples is one in which no flow was there if it is longer than so many of their intervals.
-MAX_INTERVALS = 1.5
-
-
 def goodputs(view: RunView, flows: npt.NDArray[np.uint32], window_s: float) -> Iterator[tuple[Array, Array]]:
     """Yield in blocks sample times of these ascending flows, and their goodput (times × flows).
 
     In bit/s over the last `window_s`, shorter at the start of the run, and since the sample before if that is earlier;
-    from samples of what was acknowledged. There are none while no flow is there: what was delivered by then is known.
+    from samples of what was acknowledged. There are no samples while there is no flow.
     """
-    widest_s = MAX_INTERVALS * view.cached(instants).interval_s
+    tolerance_s = window_s * 1e-9
     before_s, before = np.zeros(1), np.zeros((1, flows.size))
     for block in view.rows("flow_samples").blocks("flow", "delivered_bytes"):
         times_s, sofar = _matrix(block, flows, before[-1:])
         every_s, every = np.concatenate([before_s, times_s]), np.concatenate([before, sofar])
         earlier = np.arange(before_s.size, every_s.size) - 1
-        first = np.minimum(np.searchsorted(every_s, times_s - window_s * (1 + 1e-9)), earlier)
-        span_s, start = (times_s - every_s[first])[:, None], every[first]
-        if (inside := np.flatnonzero((first > 0) & (every_s[first] - every_s[first - 1] > widest_s))).size:
-            since_s, after = times_s[inside] - window_s, first[inside]
-            share = (since_s - every_s[after - 1]) / (every_s[after] - every_s[after - 1])
-            is_known = (share >= 0) & (share < 1)
-            inside, after, share = inside[is_known], after[is_known], share[is_known, None]
-            start[inside] = every[after - 1] + share * (every[after] - every[after - 1])
-            span_s[inside] = window_s
-        bits = 8 * (sofar - start)
+        opened_s = times_s - window_s
+        first = np.minimum(np.searchsorted(every_s, opened_s - tolerance_s), earlier)
+        previous = np.maximum(first - 1, 0)
+        opened_idle = (every_s[previous] <= opened_s) & (every[previous] == every[first]).all(axis=1)
+        since_s = np.where(opened_idle & (opened_s < every_s[first] - tolerance_s), opened_s, every_s[first])
+        span_s = (times_s - since_s)[:, None]
+        bits = 8 * (sofar - every[first])
         yield times_s, np.divide(bits, span_s, out=np.zeros_like(bits), where=span_s > 0)
-        kept = slice(int(np.searchsorted(every_s[:-1], every_s[-1] - window_s * (1 + 1e-9))), None)
+        opening = int(np.searchsorted(every_s[:-1], every_s[-1] - window_s - tolerance_s))
+        kept = slice(max(0, opening - 1), None)  # with the sample before the window
         before_s, before = every_s[kept], every[kept]
 
 

@@ -80,7 +80,7 @@ class End:
         self.name = name
         hosts, resolver = place / "hosts", place / "resolv.conf"
         lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
-        is_relay = internet and name == names[0]  # whose own programs have no way outside
+        is_relay = internet and name == names[0]  # its own programs cannot reach the internet
         lines += [f"{HOST} host"] if internet and not is_relay else []
         hosts.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]))
         # At its own address nobody answers, which is known at once.
@@ -111,16 +111,15 @@ class End:
         if not self._devices:
             self.kill()
             raise InputError(f"shell: no network: found {said.decode() or 'an end that died'}; expected a TUN device")
+        #: Sockets of TCP and UDP for a relay, if it has one.
+        self.relay_sockets = [socket.socket(fileno=number) for number in self._devices[1:]]
+        del self._devices[1:]
         self._reports.settimeout(None)
 
     @property
     def device(self) -> int:
         """The file descriptor of its TUN device."""
         return self._devices[0]
-
-    def relay_sockets(self) -> list[socket.socket]:
-        """Return the sockets of TCP and UDP for connections with the outside: duplicates of the end's own."""
-        return [socket.socket(fileno=os.dup(number)) for number in self._devices[1:]]
 
     def reports(self) -> Iterator[tuple[float, bytes]]:
         """Yield the reports of the TCP sockets here, with their times, until the end or `finish_reports`."""
@@ -152,7 +151,7 @@ class End:
             time.sleep(LOOK_S)
 
     def _listens(self) -> bool:
-        own = {f"{each.getsockname()[1]:04X}" for each in self.relay_sockets()}
+        own = {f"{each.getsockname()[1]:04X}" for each in self.relay_sockets}
         for protocol, state in LISTENING.items():
             for version in ("", "6"):
                 with suppress(OSError):

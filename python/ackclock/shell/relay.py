@@ -1,9 +1,9 @@
-"""A relay of programs' connections with the outside, between an end's sockets and those of this machine.
+"""A relay between programs in the network and real servers.
 
 The bridge redirects packets whose destination is no end to the first end's sockets (`host.relay_sockets`), and rewrites
-their source to an address that `relayed` maps to the original ones. TCP ends there, so that the kernel's TCP crosses
-the simulated network, and what it carries goes on over a connection of this machine; datagrams go on one by one. Two
-addresses have a meaning: `HOST` is this machine, and `NAME_SERVER` its name server.
+their source to an address that `relayed` maps to the original ends. TCP is terminated there, so the kernel's TCP
+crosses the simulated network; its data are copied to a second connection, of this machine. Datagrams are forwarded one
+by one. Two destinations are special: `HOST` is this machine, and `NAME_SERVER` its name server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RESET = struct.pack("ii", 1, 0)
 
 
 class Relay:
-    """A thread that carries connections until it is stopped."""
+    """A thread that relays connections until it is stopped."""
 
     def __init__(self, tcp: socket.socket, udp: socket.socket, relayed: Relayed) -> None:
         self._udp, self._relayed = udp, relayed
@@ -57,7 +57,7 @@ class Relay:
         self._loop.close()
 
     def _destination(self, address: str) -> Address | None:
-        """Return the original destination of the connection that has an address here, on this machine's networks."""
+        """Return the destination, in this machine's networks, of the connection that has an address here."""
         found = self._relayed(address)
         if found is None:
             return None
@@ -67,13 +67,13 @@ class Relay:
         return "127.0.0.1" if host == HOST else host, port
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry a TCP connection in a task."""
-        task = self._loop.create_task(self._carry(reader, writer))
+        """Relay a TCP connection in a task."""
+        task = self._loop.create_task(self._relay(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry a TCP connection until both sides have closed it, or one has reset it."""
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Relay a TCP connection until both sides have closed it, or one has reset it."""
         destination = self._destination(writer.get_extra_info("peername")[0])
         far: asyncio.StreamWriter | None = None
         try:
@@ -90,7 +90,7 @@ class Relay:
                 far.close()
 
     def _send(self) -> None:
-        """Send programs' datagrams on."""
+        """Forward the datagrams that programs have sent."""
         while True:
             try:
                 content, program = self._udp.recvfrom(READ_BYTES)
@@ -102,7 +102,7 @@ class Relay:
                     flow.send(content)
 
     def _udp_flow(self, program: Address) -> socket.socket | None:
-        """Return a new socket for the datagrams of a program's socket, if its address leads anywhere."""
+        """Return a new socket for the datagrams of a program's socket; None for an unknown address."""
         destination = self._destination(program[0])
         if destination is None:
             return None
@@ -121,7 +121,7 @@ class Relay:
         return flow
 
     def _return(self, flow: socket.socket, program: Address) -> None:
-        """Send a datagram from outside to the program."""
+        """Forward a datagram from outside to the program."""
         with suppress(OSError):
             self._udp.sendto(flow.recv(READ_BYTES), program)
 

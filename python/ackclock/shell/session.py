@@ -82,7 +82,7 @@ def shell(
         seed: instead of the scenario's first.
         mtu: the largest packet, in bytes, from 576 to 65535.
         captures: a folder, which is made, for a packet capture at each end.
-        internet: carry connections with other addresses on to the networks of this machine, from the peer's end.
+        internet: let the program reach real servers: connections to other addresses leave from the peer's end.
 
     Raises:
         ScenarioError: the scenario is invalid, or has no path for a program.
@@ -164,7 +164,7 @@ class Network:
             self._simulation,
             [(name, end.device, end.addresses, self._capture_file(name)) for name, end in self._ends.items()],
             list(plans.routes(self._plan, len(self._ends))),
-            *self._relay_address(),
+            relay=self._relay_address(),
         )
         self._open.callback(self._finish_reports)
         self._open.callback(self._stop)
@@ -173,7 +173,7 @@ class Network:
         self._started_s = time.monotonic()
         self._sockets = Sockets(self._started_s, self._bridge.relayed)
         if self._internet:
-            tcp, udp = self._ends[self._names[0]].relay_sockets()
+            tcp, udp = self._ends[self._names[0]].relay_sockets
             relay = Relay(tcp, udp, self._bridge.relayed)
             self._open.callback(relay.stop)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._names]
@@ -186,11 +186,12 @@ class Network:
         if self._peer is not None:
             self.serve([(self._names[0], self._peer)])
 
-    def _relay_address(self) -> Iterator[tuple[str, int, int]]:
-        """Yield the address of the relay and its ports for TCP and UDP, if there is one."""
-        if self._internet:
-            tcp, udp = (each.getsockname() for each in self._ends[self._names[0]].relay_sockets())
-            yield tcp[0], tcp[1], udp[1]
+    def _relay_address(self) -> tuple[str, int, int] | None:
+        """Return the address of the relay and its ports for TCP and UDP, if there is one."""
+        if not self._internet:
+            return None
+        (address, tcp_port), (_, udp_port) = (each.getsockname() for each in self._ends[self._names[0]].relay_sockets)
+        return address, tcp_port, udp_port
 
     def _capture_file(self, name: str) -> str | None:
         return str(self._captures / f"{name}.pcap") if self._captures else None

@@ -19,7 +19,7 @@ from ackclock import _core
 #: Address and port.
 Address: TypeAlias = tuple[str, int]
 
-#: Addresses and ports, outside and of the program, of the connection that a relay sees with an address; else None.
+#: The original ends, outside and the program's, of the connection that has an address at the relay; None for others.
 Relayed: TypeAlias = Callable[[str], Sequence[Address] | None]
 
 #: Columns of `flow_samples` that are the kernel's.
@@ -57,7 +57,7 @@ class _Socket:
 class Sockets:
     """The sockets of all ends. Times of reports are of the monotonic clock, and `zero_s` is the run's beginning.
 
-    `relayed` has the addresses of a connection with the outside that is relayed, by that which names it there.
+    `relayed` maps the address of a relayed connection to its original ends.
     """
 
     def __init__(self, zero_s: float, relayed: Relayed = lambda _: None) -> None:

@@ -202,3 +202,14 @@ def test_goodput_of_udp_flows_only() -> None:
     rates_bps = curves.datagram_goodputs(view, times_s, window_s).values[times_s > window_s + 0.1]
     assert rates_bps == pytest.approx(np.full(rates_bps.shape, 0.8e6), rel=0.05)
     assert "flow 0" not in texts(plots.KINDS["goodput"](data))  # a single curve needs no legend
+
+
+def test_goodput_of_late_flows() -> None:
+    """Soon after its start at 2 s, what it delivered counts over the window, which is longer than it is there."""
+    late = '[[flows]]\ncongestion = "cubic"\nstart = "2s"'
+    view = next(iter(metrics.runs(ac.run(ac.loads(f'duration = "20s"\n{dumbbell("8Mbit", "40ms")}\n{late}')))))
+    lines, window_s = curves.goodputs(view), curves.goodput_window(view)
+    assert window_s > 1.0
+    place = int(np.searchsorted(lines.times_s, 2.5))
+    samples = view.rows("flow_samples").frame().filter(pl.col("time_s") == lines.times_s[place])
+    assert lines.values[place, 0] == pytest.approx(8 * samples["delivered_bytes"][0] / window_s)

@@ -4,9 +4,6 @@
 //! The handshake shows which of them is in use (section 3.1). Where the capture lacks it, the values may: with RFC 3168
 //! the flag AE is never set, and AccECN's counter does not decrease before it has passed four values with AE.
 //!
-//! The client's acknowledgement of the SYN/ACK has no counter, but the ECN bits with which that arrived (section
-//! 3.2.2.1, "handshake encoding"), and so may repetitions of it have.
-//!
 //! The counter of three bits is followed over the packets in their order. Where an acknowledgement covers so many
 //! packets that it may have wrapped, there were at least as many marks as its increments.
 
@@ -17,10 +14,6 @@ use ackclock_pcap::packet::{Flags, Segment};
 const FIRST_COUNT: u8 = 5;
 /// It wraps after so many marked packets.
 const CYCLE: u8 = 8;
-/// The field of an AccECN client's SYN.
-const SYN: u8 = 0b111;
-/// Values of the handshake encoding: Not-ECT, ECT(1), ECT(0) and CE (RFC 9768 section 3.2.2.1).
-const HANDSHAKE: [u8; 4] = [0b010, 0b011, 0b100, 0b110];
 /// The value's bit that is AE.
 const AE: u8 = 4;
 /// The option's counter of bytes has 24 bits.
@@ -57,8 +50,6 @@ pub struct EcnFeedback {
     has_value: bool,
     has_ae: bool,
     has_decreased: bool,
-    /// The first packet's acknowledgement number.
-    first_acknowledgement: Option<u32>,
 }
 
 /// The newest packet's fields.
@@ -111,20 +102,10 @@ impl EcnFeedback {
         self.syn = Some(self.syn.unwrap_or(0) | ace(flags));
     }
 
-    /// Return true if a client's packet acknowledges nothing but the SYN/ACK, and its field may be encoded so.
-    fn is_handshake_encoding(&self, segment: &Segment, last: &Last, count: u8) -> bool {
-        self.syn == Some(SYN)
-            && segment.payload_bytes == 0
-            && last.count == FIRST_COUNT
-            && self.marks == 0
-            && self.first_acknowledgement == Some(segment.acknowledgement)
-            && HANDSHAKE.contains(&count)
-    }
-
     /// Process a packet after the handshake; `segment_bytes`: the payload of the other direction and its segments, from
     /// which the number of packets that an acknowledgement covers follows.
     pub fn on_packet(&mut self, segment: &Segment, segment_bytes: (u64, u64)) {
-        let mut count = ace(segment.flags);
+        let count = ace(segment.flags);
         self.ece_packets += u32::from(segment.flags.has(Flags::ECE));
         self.cwr_packets += u32::from(segment.flags.has(Flags::CWR));
         self.has_value |= count != 0;
@@ -139,7 +120,6 @@ impl EcnFeedback {
             return;
         }
         let covered = covered(segment);
-        self.first_acknowledgement.get_or_insert(acknowledgement);
         let first = Last {
             // A middlebox that clears the flags leaves 0 (RFC 9768 section 3.2.2.4).
             count: if self.syn.is_some() && count != 0 {
@@ -157,9 +137,6 @@ impl EcnFeedback {
             },
         };
         let last = self.last.unwrap_or(first);
-        if self.is_handshake_encoding(segment, &last, count) {
-            count = FIRST_COUNT;
-        }
         self.last_increment = count.wrapping_sub(last.count) % CYCLE;
         self.marks += u32::from(self.last_increment);
         self.has_decreased |= count < last.count;
@@ -268,20 +245,6 @@ mod tests {
         assert_eq!(after(server, &[(2, 7), (4, 0), (3, 7), (6, 0)]).marks, 3);
         // A middlebox cleared all.
         assert_eq!(after(server, &[(2, 0), (4, 0)]).marks, 0);
-    }
-
-    #[test]
-    fn the_acknowledgement_of_the_synack_is_no_counter() {
-        for arrived in HANDSHAKE {
-            let [client, _] = handshake(0b111, 0b010);
-            let feedback = after(client, &[(0, arrived), (0, arrived), (2, 5), (4, 6)]);
-            assert_eq!(feedback.marks, 1, "{arrived:03b}");
-            // As older captures have it: the counter at once.
-            assert_eq!(after(client, &[(0, 5), (2, 5), (4, 6)]).marks, 1);
-        }
-        // Where that one was not captured, a mark that the next reports counts with the one after it.
-        let [client, _] = handshake(0b111, 0b010);
-        assert_eq!(after(client, &[(2, 6), (4, 6)]).marks, 1);
     }
 
     #[test]
