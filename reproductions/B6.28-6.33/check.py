@@ -1,10 +1,9 @@
 """The rule of B6.28–6.33: 100 CUBIC flows behind three AQMs by target and interval."""
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping
 from math import inf
 
-from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery import Measured, Row, in_order, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import queue_delay_quantile
@@ -50,15 +49,10 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     rows.append(Row("codel-150", ratio(measured["codel 150 ms"]["rtt"], (0.35,)), EXCEPT, MORE))
     for aqm, name in AQMS.items():
         goodputs = [measured[f"{aqm} {at}"]["goodput"] for at in TARGETS]
-        rows.append(Row("goodput", _in_order(goodputs), ORDERED, MOSTLY, name))
+        rows.append(Row("goodput", in_order(goodputs), ORDERED, MOSTLY, name))
     for aqm in ("codel", "pie"):
         cases = [measured[f"{aqm} each {at}"] for at in INTERVALS]
         gain = ratio(cases[-1]["goodput"], cases[0]["goodput"])
-        rows.append(Row("interval-delay", _in_order([case["delay"] for case in cases]), ORDERED, MOSTLY, AQMS[aqm]))
+        rows.append(Row("interval-delay", in_order([case["delay"] for case in cases]), ORDERED, MOSTLY, AQMS[aqm]))
         rows.append(Row("interval-goodput", gain, SLIGHTLY, THE_SAME, AQMS[aqm]))
     return sorted(rows, key=lambda row: [*published].index(row.claim))
-
-
-def _in_order(columns: Sequence[Values]) -> Values:
-    pairs = [list(combinations([value or 0.0 for value in seed], 2)) for seed in zip(*columns, strict=True)]
-    return tuple(sum(small < large for small, large in each) / len(each) for each in pairs)

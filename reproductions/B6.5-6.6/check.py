@@ -1,10 +1,9 @@
 """The rule of B6.5–6.6: delay and goodput of three AQMs by their target."""
 
 from collections.abc import Mapping
-from itertools import combinations
 from math import fsum, inf
 
-from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery import Measured, Row, Values, in_order, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 
@@ -37,7 +36,10 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     tails = {aqm: _tail(measured, aqm) for aqm in AQMS}
     gentle = {at: (measured[f"ared-gentle {at}"]["median"], measured[f"ared {at}"]["median"]) for at in TARGETS}
     return [
-        *(Row("delay", _in_order(measured, aqm), ORDERED, MOSTLY, name) for aqm, name in AQMS.items()),
+        *(
+            Row("delay", in_order(_columns(measured, aqm, "median")), ORDERED, MOSTLY, name)
+            for aqm, name in AQMS.items()
+        ),
         *(Row("goodput", _lowest(measured, aqm, "goodput"), ABOVE_9, ABOUT_9, name) for aqm, name in AQMS.items()),
         *(
             Row("goodput", _lowest(measured, aqm, "payload"), ABOVE_9, ABOUT_9, f"{name}, payload", aside=True)
@@ -48,21 +50,18 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     ]
 
 
-def _by_seed(measured: Measured, aqm: str, measure: str) -> list[tuple[float, ...]]:
-    """For each seed the values at the five targets; 0 where nothing was measured."""
-    columns = (measured[f"{aqm} {at}"][measure] for at in TARGETS)
-    return [tuple(value or 0.0 for value in values) for values in zip(*columns, strict=True)]
-
-
-def _in_order(measured: Measured, aqm: str) -> Values:
-    pairs = [list(combinations(medians, 2)) for medians in _by_seed(measured, aqm, "median")]
-    return tuple(sum(low < high for low, high in each) / len(each) for each in pairs)
+def _columns(measured: Measured, aqm: str, measure: str) -> list[Values]:
+    return [measured[f"{aqm} {at}"][measure] for at in TARGETS]
 
 
 def _lowest(measured: Measured, aqm: str, measure: str) -> Values:
-    return tuple(map(min, _by_seed(measured, aqm, measure)))
+    seeds = zip(*_columns(measured, aqm, measure), strict=True)
+    return tuple(None if None in seed else min(seed) for seed in seeds)
 
 
 def _tail(measured: Measured, aqm: str) -> Values:
-    medians, highs = _by_seed(measured, aqm, "median"), _by_seed(measured, aqm, "p95")
-    return tuple((fsum(high) - fsum(median)) / len(TARGETS) for median, high in zip(medians, highs, strict=True))
+    medians, highs = _columns(measured, aqm, "median"), _columns(measured, aqm, "p95")
+    seeds = zip(zip(*medians, strict=True), zip(*highs, strict=True), strict=True)
+    return tuple(
+        None if None in (*median, *high) else (fsum(high) - fsum(median)) / len(TARGETS) for median, high in seeds
+    )

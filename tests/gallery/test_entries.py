@@ -24,6 +24,7 @@ from ackclock.gallery import (
     cases,
     entries,
     find,
+    in_order,
     near,
     ratio,
     runner,
@@ -113,6 +114,11 @@ def test_near_is_a_share_of_the_published_value():
 
 def test_a_ratio_is_taken_seed_by_seed():
     assert ratio((2.0, None, 3.0, 1.0), (4.0, 1.0, 0.0, None)) == (0.5, None, None, None)
+
+
+def test_in_order_counts_pairs_and_misses_what_was_not_measured():
+    columns = [(1.0, 3.0, None), (2.0, 1.0, 1.0), (3.0, 2.0, 2.0)]
+    assert in_order(columns) == (1.0, 1 / 3, None)
 
 
 def test_an_unknown_metric_is_rejected():

@@ -35,6 +35,7 @@ from ackclock.gallery.rows import (
     Measured,
     Row,
     Values,
+    in_order,
     near,
     ratio,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "Values",
     "entries",
     "find",
+    "in_order",
     "near",
     "ratio",
     "reproduce",

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias
 
 from ackclock.errors import InputError
@@ -141,6 +142,12 @@ def ratio(above: Values, below: Values) -> Values:
     runs = max(len(above), len(below))
     pairs = zip(_each(above, runs), _each(below, runs), strict=True)
     return tuple(None if one is None or not other else one / other for one, other in pairs)
+
+
+def in_order(columns: Sequence[Values]) -> Values:
+    """Seed by seed, the share of the pairs of columns in which the later is greater; None where a value is missing."""
+    pairs = [None if None in seed else list(combinations(seed, 2)) for seed in zip(*columns, strict=True)]
+    return tuple(each and sum(low < high for low, high in each) / len(each) for each in pairs)
 
 
 def _each(values: Values, runs: int) -> Values:
