@@ -298,7 +298,7 @@ impl SenderView {
         self.had_room = room;
         let after_ns = now_ns - self.last_processed_ack_ns;
         self.limits.on_ack(after_ns, unused, was_shut);
-        if ack.marked {
+        if ack.marks > 0 {
             self.limits.on_mark();
         }
         self.sent_since_ack = 0;
@@ -310,7 +310,7 @@ impl SenderView {
             ack.captured_ns,
             AckFlags {
                 selective: ack.blocks > 0 || duplicate,
-                marked: ack.marked,
+                marks: ack.marks,
             },
             output,
         );
