@@ -99,7 +99,9 @@ def test_flows_that_are_faster_jointly_than_their_link_do_not_share_it():
     [
         (reported(limited=limited(application=1.0)), Cause.APPLICATION),
         (reported(limited=limited(receiver=0.6, bottleneck=0.4)), Cause.RECEIVER),
-        (reported(limited=limited(cwnd=1.0)), Cause.NETWORK),
+        (reported(limited=limited(cwnd=1.0), segments_lost=3), Cause.NETWORK),
+        (reported(limited=limited(cwnd=1.0), ecn={**NO_ECN, "reported_marks": 3}), Cause.NETWORK),
+        (reported(limited=limited(cwnd=1.0)), Cause.UNDECIDED),  # nothing shows why the window is small
         (reported(limited=limited(shared_bottleneck=1.0)), Cause.NETWORK),
         (reported(limited=limited(bottleneck=1.0)), Cause.NOTHING),
         (reported(limited=limited(bottleneck=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # a queue that stands
@@ -116,7 +118,7 @@ def test_the_greatest_cost_is_the_verdict(given, verdict):
 
 def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host", "sender": "client"}
-    result = diagnose(reported(limited=limited(cwnd=0.5, bottleneck=0.5), stalls=[stall]))
+    result = diagnose(reported(limited=limited(cwnd=0.5, bottleneck=0.5), stalls=[stall], segments_lost=1))
     assert result.verdict is Cause.HOST
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
     (stall,) = (finding for finding in result.findings if finding.cause is Cause.HOST)
@@ -307,7 +309,7 @@ def test_every_class_of_the_analysis_has_a_cause_and_texts():
     assert (
         set(_core.CAPTURE_LIMITS) - {"unknown"}
         == set(capture_analysis.LIMITS)
-        == set(LIMITS) - {"varying_bottleneck", "unknown_bottleneck", "bottleneck_beside_udp"}
+        == set(LIMITS) - {"varying_bottleneck", "unknown_bottleneck", "bottleneck_beside_udp", "unexplained_window"}
     )
     assert set(LIMITS) == set(LIMIT_ADVICE)
 

@@ -9,6 +9,7 @@ import pytest
 
 import ackclock
 from ackclock import capture
+from ackclock.capture import congestion
 from ackclock.capture.diagnosis import diagnose
 
 SCENARIO = """
@@ -103,3 +104,10 @@ def test_a_paced_sender_with_marks_has_no_rate_of_its_own(tmp_path, end):
     diagnosis = diagnose(found)
     assert diagnosis.verdict.name == "NETWORK"
     assert any("Congestion marks (ECN)" in finding.next for finding in diagnosis.findings)
+
+
+@pytest.mark.parametrize("place", ["senders", "receivers"])
+def test_ect1_names_a_scalable_control(captures, place):
+    (flow,) = capture.read([captures / f"seed-1-{place}.pcap"]).analysis["flows"]
+    assert {one["name"] for one in flow["congestion"]} == {"prague", "unknown"}
+    assert congestion.word(flow["congestion"]) == "prague"

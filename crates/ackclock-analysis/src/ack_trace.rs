@@ -13,6 +13,9 @@ pub const MAX_SAMPLES: usize = 1 << 18;
 /// Flows that are over and kept: more than anybody reads one by one.
 pub const MAX_FLOWS: usize = 32;
 
+/// Marks of an acknowledgement that reports all that it delivers as marked.
+pub const ALL_MARKED: u8 = u8::MAX;
+
 /// An acknowledgement at the sender, and what it sent then. Counts are of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckSample {
@@ -38,8 +41,8 @@ pub struct AckSample {
     pub outstanding_bytes: u32,
     /// It is a duplicate, or has SACK blocks.
     pub selective: bool,
-    /// It reports marks.
-    pub marked: bool,
+    /// The packets that it reports as marked.
+    pub marks: u8,
     /// The application or the receiver holds the sender back.
     pub not_cwnd_limited: bool,
     /// Why the window comes down.
@@ -59,6 +62,8 @@ pub struct AckTrace {
     pub initial_window: Option<u32>,
     /// The RTT of the handshake, if that was captured.
     pub handshake_ns: Option<i64>,
+    /// Its packets carry ECT(1) (see [`crate::identify::series::Series::is_l4s`]).
+    pub is_l4s: bool,
     /// In the order of time.
     pub samples: Vec<AckSample>,
 }
@@ -135,7 +140,7 @@ mod tests {
             window_bytes: 0,
             outstanding_bytes: 0,
             selective: false,
-            marked: false,
+            marks: 0,
             not_cwnd_limited: false,
             signal: None,
             ca_state: CaState::Open,

@@ -283,7 +283,11 @@ impl Connection {
     #[inline]
     fn on_ack(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
         let window_bytes = self.window_bytes(segment, from);
-        let marked = !segment.flags.has(Flags::SYN) && self.reports_marks(segment, from);
+        let marks = if segment.flags.has(Flags::SYN) {
+            0
+        } else {
+            self.reported_marks(segment, from)
+        };
         let direction = &mut self.directions[1 - from];
         let position = direction.unwrap(segment.acknowledgement);
         let Some(sender_view) = &mut direction.sender_view else {
@@ -300,7 +304,7 @@ impl Connection {
             max_window_bytes,
             timestamps: segment.options.timestamps,
             pure: segment.payload_bytes == 0 && !segment.flags.has(Flags::FIN),
-            marked,
+            marks,
         };
         if segment.options.sack_blocks > 0 {
             blocks(&segment.options, position, &mut ack);

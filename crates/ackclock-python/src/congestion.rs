@@ -1,6 +1,6 @@
 //! Identification of the CCA of a captured flow: converts its trace for `ackclock_analysis::identify`.
 
-use ackclock_analysis::ack_trace::{self, AckTrace};
+use ackclock_analysis::ack_trace::{self, AckTrace, ALL_MARKED};
 use ackclock_analysis::identify::ranking::{rank, Candidate};
 use ackclock_analysis::identify::series::{AckSample, Series};
 use ackclock_core::Time;
@@ -16,9 +16,11 @@ struct Card {
     parameters: Value,
     /// A mainline kernel contains it, or an operating system has it as its default.
     deployed: bool,
+    /// Its packets carry ECT(1).
+    is_l4s: bool,
 }
 
-/// Read candidates, a JSON array of objects with `name`, `parameters` and `deployed`.
+/// Read candidates, a JSON array of objects with the fields of [`Card`].
 ///
 /// # Errors
 /// Returns the reason if a candidate is invalid.
@@ -26,8 +28,11 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
     let cards: Vec<Card> = serde_json::from_str(json).map_err(|error| error.to_string())?;
     cards
         .iter()
-        .map(|card| Candidate::new(&card.name, &card.parameters, card.deployed))
-        .collect::<Result<_, _>>()
+        .map(|card| {
+            let candidate = Candidate::new(&card.name, &card.parameters, card.deployed)?;
+            Ok(candidate.with_l4s(card.is_l4s))
+        })
+        .collect::<Result<_, ackclock_congestion::Error>>()
         .map_err(|error| error.to_string())
 }
 
@@ -52,6 +57,7 @@ fn series(flow: &AckTrace) -> Series {
     Series {
         mss_bytes: flow.mss_bytes,
         initial_window: flow.initial_window,
+        is_l4s: flow.is_l4s,
         handshake: flow.handshake_ns.map(|ns| time(ns, 0)),
         samples: flow
             .samples
@@ -80,7 +86,10 @@ fn step(one: &ack_trace::AckSample, mss_bytes: u32, origin_ns: i64) -> AckSample
         delivered,
         advanced: segments(one.advanced_bytes),
         selective: one.selective,
-        marked: if one.marked { delivered } else { 0 },
+        marked: match one.marks {
+            ALL_MARKED => delivered,
+            marks => delivered.min(marks.into()),
+        },
         rtt: rtt(one.rtt_ns),
         oldest_rtt: rtt(one.oldest_rtt_ns),
         prior_in_flight: segments(one.prior_in_flight_bytes),

@@ -83,5 +83,6 @@ def _candidate(spec: AlgorithmSpec, is_default: bool) -> dict[str, Any]:
     return {
         "name": spec.name,
         "parameters": {spec.key(name): value for name, value in spec.complete({}).items()},
+        "is_l4s": spec.ecn == "l4s",
         "deployed": (spec.linux is not None and not spec.linux.ours) or is_default,
     }

@@ -36,7 +36,7 @@ from ackclock.capture.findings import (
     too_little_data,
 )
 from ackclock.capture.icmp import failed_handshakes, of_mtu
-from ackclock.capture.observations import observations, zero_windows
+from ackclock.capture.observations import has_slow_acks, observations, zero_windows
 from ackclock.figures import numbers
 
 #: A cause is not worth a word beside a path at full speed that has so many times its share.
@@ -251,7 +251,7 @@ def _limits_on_path(analysis: Mapping[str, Any], flows: Sequence[_Flow], active_
         waits = (_bloat(flows) or 0.0) >= QUEUED_RTT
         limits["shared_bottleneck"] = "varying_bottleneck" if waits else "cwnd"
     if _takes_all(path, flows, active_s):
-        limits |= dict.fromkeys(("application", "cwnd"), "bottleneck")
+        limits |= dict.fromkeys(("application", "cwnd", "unexplained_window"), "bottleneck")
     if path["limiter"] == "queue" and _is_mid_stream(analysis["flows"]):
         full = {
             "bottleneck",
@@ -325,7 +325,17 @@ class _Flow:
         stalled_s = summed((*stalled_s.items(), ("nagle", waited_s)))
         span_s = transfer_s + sum(before_s.values())
         shortest_s = min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0)
+        if "cwnd" in limited_s and not _has_congestion(flow):
+            limited_s["unexplained_window"] = limited_s.pop("cwnd")
         return _Flow(span_s, limited_s, stalled_s, _base_rtt_s(flow), flow["rtt_mean_s"], data_bytes, shortest_s)
+
+
+def _has_congestion(flow: Mapping[str, Any]) -> bool:
+    """Return True if something keeps the congestion window small: losses, retransmissions, marks, or a longer RTT."""
+    ecn = flow["ecn"]
+    is_signalled = flow["segments_lost"] or any(flow["retransmissions"].values())
+    is_marked = ecn["ce_packets"] or ecn["ece_packets"] or ecn["reported_marks"]
+    return bool(is_signalled or is_marked or flow["rtt_step"] or has_slow_acks(flow))
 
 
 def _base_rtt_s(flow: Mapping[str, Any]) -> float | None:

@@ -83,6 +83,7 @@ LIMITS = {
     "unknown_bottleneck": Cause.UNDECIDED,
     "bottleneck_beside_udp": Cause.UNDECIDED,
     "unknown_window": Cause.UNDECIDED,
+    "unexplained_window": Cause.UNDECIDED,
     "send_buffer": Cause.HOST,
 }
 
@@ -124,7 +125,8 @@ def summed(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
 
 def cause_on_path(cause: Cause, name: str, path: Mapping[str, Any], bloat: float | None) -> Cause:
     """Return the cause of a limit on this path: the shaper if there is one, the network for a standing queue."""
-    if path["limiter"] in ("policer", "shaper") and (cause is Cause.NETWORK or name == "bottleneck"):
+    is_limited = cause is Cause.NETWORK or name in ("bottleneck", "unexplained_window")
+    if path["limiter"] in ("policer", "shaper") and is_limited:
         return Cause.SHAPER
     if name in ("bottleneck", *UNKNOWN_LINKS) and bloat is not None and bloat >= BLOATED:
         return Cause.NETWORK
@@ -185,7 +187,7 @@ def ends_early(total_s: float) -> Finding:
 #: Limit → the pictures that show it, where that is not only what limited.
 SHOWN = {
     "receiver": ("limits", "pipe"),
-    "cwnd": ("limits", "pipe"),
+    **dict.fromkeys(("cwnd", "unexplained_window"), ("limits", "pipe")),
     "bottleneck": ("limits", "rtt"),
     "shared_bottleneck": ("limits", "rtt"),
     "varying_bottleneck": ("limits", "rtt"),
@@ -239,6 +241,11 @@ LIMIT_ADVICE = {
         "scale is unknown.",
         "Capture from before the connection opens: the SYN has the window scale.",
     ),
+    "unexplained_window": (
+        "For {share} of the time a window limited the sender, with nothing lost or marked, and no queue visible.",
+        "Read the sender's TCP_INFO (ss -ti): a send buffer or a pacing rate may be the limit. If the window had only "
+        "not grown yet, a longer transfer shows that.",
+    ),
     "send_buffer": (
         "For {share} of the time the data in flight did not grow, as with a full send buffer, and nothing was lost.",
         "Raise the sender's buffer (SO_SNDBUF, net.ipv4.tcp_wmem), or leave it to the kernel to grow it.",
@@ -288,8 +295,6 @@ def of_limits(
             sentence = LIMITED.get(limit, sentence)
         elif limit == "cwnd" and not losses and marks:
             then = "Congestion marks (ECN) keep the window small: look for what fills the link of the AQM that marks."
-        elif limit == "cwnd" and not losses:
-            then = "The window had not grown yet: try a longer transfer, or another congestion control algorithm."
         elif limit == "slow_start" and timeouts:
             then = "Each timeout begins it anew: find where packets are lost."
         said = sentence.format(share=numbers.value(share, "share"), limiter=path["limiter"])

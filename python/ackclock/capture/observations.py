@@ -186,7 +186,7 @@ def _route(flows: Flows) -> Iterable[Finding]:
 
 def _ack_path(flows: Flows) -> Iterable[Finding]:
     """Return the finding of acknowledgements that waited on their way to the sender."""
-    waited = [flow for flow in flows if _has_slow_acks(flow)]
+    waited = [flow for flow in flows if has_slow_acks(flow)]
     if not waited:
         return
     wait_s = max(flow["ack_wait_s"] for flow in waited)
@@ -198,7 +198,8 @@ def _ack_path(flows: Flows) -> Iterable[Finding]:
     yield Finding(Cause.NETWORK, sentence, {"ack_wait_s": wait_s}, next=then, shown=("rtt",))
 
 
-def _has_slow_acks(flow: Mapping[str, Any]) -> bool:
+def has_slow_acks(flow: Mapping[str, Any]) -> bool:
+    """Return True if acknowledgements account for most of the queueing delay of a flow."""
     wait_s, least_s, mean_s = flow["ack_wait_s"], flow["rtt_min_s"], flow["rtt_mean_s"]
     if wait_s is None or least_s is None or mean_s is None:
         return False

@@ -97,6 +97,12 @@ impl Direction {
         self.ecn_packets[1..].iter().any(|&packets| packets > 0)
     }
 
+    /// Return true if its packets carry ECT(1), but for those that were marked or are not ECN-capable.
+    pub fn is_l4s(&self) -> bool {
+        let [_, ect1, ect0, _] = self.ecn_packets;
+        ect1 > ect0
+    }
+
     /// Its SYN.
     pub fn open(&mut self, segment: &Segment) {
         self.initial = Some(segment.sequence);

@@ -3,6 +3,7 @@
 use super::direction::Direction;
 use super::ecn_feedback::{mode, EcnMode};
 use super::Connection;
+use crate::ack_trace::ALL_MARKED;
 use ackclock_pcap::packet::{Flags, Segment};
 
 impl Connection {
@@ -37,14 +38,18 @@ impl Connection {
         )
     }
 
-    /// Return true if a segment reports marks.
+    /// Return how many packets a segment reports as marked: [`ALL_MARKED`] if ECE covers what it acknowledges
+    /// (RFC 8257 section 3.3).
     #[inline]
-    pub(super) fn reports_marks(&self, segment: &Segment, from: usize) -> bool {
+    pub(super) fn reported_marks(&self, segment: &Segment, from: usize) -> u8 {
         let feedback = &self.directions[from].ecn_feedback;
-        feedback.is_active()
-            && match self.ecn_mode() {
-                EcnMode::Accurate => feedback.last_increment > 0,
-                EcnMode::Classic | EcnMode::Unknown => segment.flags.has(Flags::ECE),
-            }
+        if !feedback.is_active() {
+            return 0;
+        }
+        match self.ecn_mode() {
+            EcnMode::Accurate => feedback.last_increment,
+            EcnMode::Classic | EcnMode::Unknown if segment.flags.has(Flags::ECE) => ALL_MARKED,
+            EcnMode::Classic | EcnMode::Unknown => 0,
+        }
     }
 }

@@ -22,7 +22,8 @@ impl Connection {
                 sender_view.finish(self.last_ns, is_closed, output);
                 let from_opening = self.directions[from].initial.is_some()
                     || (from == 0 && self.established_ns.is_some());
-                sender_view.finish_trace(from_opening, self.handshake_ns(), output);
+                let is_l4s = self.directions[from].is_l4s();
+                sender_view.finish_trace(from_opening, self.handshake_ns(), is_l4s, output);
                 self.row(from, Some(&sender_view), output);
                 sender_view.shrink(output);
                 self.directions[from].spare = Some(sender_view);

@@ -449,8 +449,7 @@ impl LimitClassifier {
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
         // A retransmission has its room already; and at the sender one sees what the window's opening let out.
         let new = self.retransmissions == 0 || 2 * self.retransmissions < self.sends;
-        let waits_for_window =
-            new && (self.classified_sends == 0 || 2 * self.released >= self.classified_sends);
+        let waits_for_window = new && self.is_released_by_window();
         if self.zero_window_acks > 0
             && (self.zero_window_acks + self.filled_late_acks) * 2 > self.acks
             && waits_for_window

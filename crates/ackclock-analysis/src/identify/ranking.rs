@@ -10,6 +10,9 @@
 //! The probabilities are calibrated by two numbers, `TEMPERATURE` and `MIMICS`, to be the shares of names that are
 //! right; `which.py --linux` and `which.py --csv` print both.
 //!
+//! ECT(1) declares a scalable congestion control (RFC 9331 section 4.1), so a flow whose packets carry it was none of the
+//! candidates that do not send it, however well they fit.
+//!
 //! A first window that stacks do not have speaks for a control that sets just this one itself (`UNUSUAL`).
 
 use ackclock_congestion::{make, Controller, Error, RecoveryPolicy};
@@ -82,6 +85,7 @@ pub struct Candidate {
     name: String,
     parameters: Value,
     deployed: bool,
+    is_l4s: bool,
     is_model: bool,
 }
 
@@ -130,8 +134,15 @@ impl Candidate {
             name: name.to_owned(),
             parameters: parameters.clone(),
             deployed,
+            is_l4s: false,
             is_model: controller.recovery_policy() == RecoveryPolicy::Controller,
         })
+    }
+
+    /// The same; `is_l4s` if its packets carry ECT(1).
+    #[must_use]
+    pub fn with_l4s(self, is_l4s: bool) -> Self {
+        Self { is_l4s, ..self }
     }
 
     /// Its name.
@@ -342,7 +353,7 @@ impl<'a> Flow<'a> {
 
     /// Return the evidence for each candidate. The most promising are evaluated first, models of the path last, so that
     /// the others can be dropped early.
-    fn evidences(&self, candidates: &[Candidate], weight: f64) -> (Vec<Evidence>, f64) {
+    fn evidences(&self, candidates: &[&Candidate], weight: f64) -> (Vec<Evidence>, f64) {
         let makes: Vec<_> = candidates
             .iter()
             .map(|one| move |window| one.controller(window))
@@ -359,7 +370,7 @@ impl<'a> Flow<'a> {
         let mut exact = f64::NEG_INFINITY;
         let mut begun: Vec<Option<Begun>> = begun.into_iter().map(Some).collect();
         for place in order {
-            let candidate = &candidates[place];
+            let candidate = candidates[place];
             let Some(begun) = begun[place].take() else {
                 continue; // never: each place is there once
             };
@@ -391,11 +402,15 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     if is_by_the_timer(series) {
         return vec![Ranked::unknown(1.0)];
     }
+    let candidates: Vec<&Candidate> = candidates
+        .iter()
+        .filter(|candidate| candidate.is_l4s || !series.is_l4s)
+        .collect();
     let flow = Flow::new(series);
     let weight = WEIGHT * flow.rounds as f64;
-    let (evidences, exact) = flow.evidences(candidates, weight);
+    let (evidences, exact) = flow.evidences(&candidates, weight);
     let explains = |(place, evidence): (usize, Evidence)| {
-        let candidate: &Candidate = &candidates[place];
+        let candidate = candidates[place];
         let beaten = candidate.is_model && evidence.best < exact;
         let opening = candidate.opening(&flow);
         let explains = evidence.best + opening >= weight * candidate.poor() && !beaten;

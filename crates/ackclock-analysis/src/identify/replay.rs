@@ -65,8 +65,10 @@ pub(crate) struct ControllerInput {
     ack: Ack,
     /// Segments of it that are reported as marked.
     marked: u32,
-    /// A recovery ends with it.
+    /// A recovery ends with it, or the reaction to a mark.
     recovered: bool,
+    /// The signal with which that began, or the last one.
+    episode: Signal,
     signal: Option<Signal>,
     /// The end of the interval for which its window holds.
     end: Time,
@@ -276,8 +278,14 @@ impl Driver {
         controller: &mut dyn Controller,
         input: &ControllerInput,
     ) -> Allowed {
+        let is_model = controller.recovery_policy() == RecoveryPolicy::Controller;
+        // A model reacts to the feedback of marks itself, and no reaction of the sender's begins.
+        let reacts_itself = is_model && input.episode == Signal::Mark;
         let ack = &match controller.recovery_policy() {
-            RecoveryPolicy::Controller => self.with_own_flight(&input.ack),
+            RecoveryPolicy::Controller => Ack {
+                recovering: input.ack.recovering && !reacts_itself,
+                ..self.with_own_flight(&input.ack)
+            },
             _ if is_unused(controller, &input.ack) => Ack {
                 window_limited: false,
                 ..input.ack
@@ -292,11 +300,13 @@ impl Driver {
                 unacknowledged: ack.unacknowledged,
             });
         }
-        if input.recovered {
+        if input.recovered && !reacts_itself {
             controller.on_recovered(ack.now, ack.rtt);
         }
-        if let Some(signal) = input.signal.filter(|&signal| signal != Signal::Timeout) {
-            controller.on_loss(&loss(ack, signal == Signal::Mark));
+        match input.signal {
+            Some(Signal::Mark) if !reacts_itself => controller.on_loss(&loss(ack, true)),
+            Some(Signal::Loss) => controller.on_loss(&loss(ack, false)),
+            _ => {}
         }
         if self.counting == Counting::Acks && controller.cwnd() >= controller.ssthresh() {
             controller.on_ack(&Ack {
@@ -380,6 +390,44 @@ mod tests {
         let probing = cwnd.iter().filter(|&&cwnd| cwnd == 4.0).count();
         // Three times 0.2 s and a round trip, at 100 segments a second.
         assert!((100..300).contains(&probing), "{probing}");
+    }
+
+    #[test]
+    fn a_model_reacts_to_the_count_of_marks() {
+        let prague = json!({
+            "rtt_ref_s": 0.0, "rtt_ref_after": 500, "classic_ecn_fallback": false, "slow_start": "standard"
+        });
+        let prague = Candidate::new("prague", &prague, false).expect("its card");
+        let window = |marked: u32| {
+            let mut driver = Driver::new(Counting::Segments, true, 1448);
+            let mut sender = Sender::new(&Series::default());
+            let mut controller = prague.controller(10);
+            for number in 1..=4_u64 {
+                let sample = AckSample {
+                    time: Time::from_milliseconds(10 * number),
+                    delivered: 2,
+                    advanced: 2,
+                    prior_in_flight: 10,
+                    in_flight: 8,
+                    outstanding: 8,
+                    marked: if number == 1 { marked } else { 0 },
+                    signal: (number == 1).then_some(Signal::Mark),
+                    ca_state: if number < 4 {
+                        CaState::Recovery
+                    } else {
+                        CaState::Open
+                    },
+                    ..AckSample::default()
+                };
+                let input = sender.controller_input(&sample, sample.time);
+                driver.follow(controller.as_mut(), &input);
+            }
+            controller.cwnd()
+        };
+        // Alpha is 1 at the first mark, which halves the window once; then it grows by two segments of five in each ACK.
+        assert_eq!(window(2).floor(), 6.0);
+        assert!(window(1) > window(2), "an unmarked segment lets it grow");
+        assert_eq!(window(0), 18.0, "slow start goes on");
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Series {
     pub initial_window: Option<u32>,
     /// RTT of the handshake, if it was captured.
     pub handshake: Option<Time>,
+    /// Its packets carry ECT(1): the sender declares that its congestion control is scalable (L4S, RFC 9331 section 4.1).
+    pub is_l4s: bool,
     /// In the order of time.
     pub samples: Vec<AckSample>,
 }

@@ -81,6 +81,7 @@ pub fn flow(pipe: u32, mut window: impl FnMut(&AckSample) -> u32) -> Series {
     Series {
         mss_bytes: MSS_BYTES,
         initial_window: Some(10),
+        is_l4s: false,
         handshake: Some(RTT),
         samples,
     }

@@ -36,6 +36,18 @@ impl LimitClassifier {
             && !self.is_mostly_unclocked_new()
     }
 
+    /// The window's opening let out most of the round, as far as that is visible; of a paced sender, which spreads the
+    /// rest, something with most openings.
+    pub(super) fn is_released_by_window(&self) -> bool {
+        let sends = self.classified_sends;
+        let released = if self.is_paced() {
+            sends.min(self.zero_window_acks)
+        } else {
+            sends
+        };
+        sends == 0 || 2 * self.released >= released
+    }
+
     /// The window has grown as in slow start.
     pub(super) fn has_grown(&self) -> bool {
         self.max_pipe_bytes as f64 >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64

@@ -189,6 +189,27 @@ fn a_receivers_window_limits_who_uses_it_when_it_opens() {
 }
 
 #[test]
+fn a_receivers_window_limits_a_paced_sender_that_spreads_what_it_opens_for() {
+    let limit = |first_after_ns: i64| {
+        let mut limits = begun();
+        for _ in 0..4 {
+            round(&mut limits, 10_000, |limits| {
+                for number in 1..10 {
+                    limits.on_ack(ROUND_NS / 10, false, true);
+                    for after_ns in [first_after_ns, 2 * ACK_BATCH_NS, 3 * ACK_BATCH_NS] {
+                        limits.ack_clocked(&respond_after(limits, number, after_ns));
+                    }
+                }
+            });
+        }
+        assert!(limits.is_paced());
+        limits.latest
+    };
+    assert_eq!(limit(0), Limit::Receiver as u8);
+    assert_ne!(limit(ACK_BATCH_NS + 1), Limit::Receiver as u8);
+}
+
+#[test]
 fn a_receive_window_does_not_limit_retransmissions() {
     let limit = |is_retransmission: bool| {
         let mut limits = begun();

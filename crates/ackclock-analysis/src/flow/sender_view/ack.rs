@@ -34,6 +34,11 @@ struct AckedSegment {
     tsval: u32,
 }
 
+/// Segments that a paced sender sends at once, at least (Linux: `tcp_min_tso_segs`).
+const PACED_SEGMENTS: u64 = 2;
+/// In a window of so many bursts, most acknowledgements do not find room for just the last by chance.
+const MIN_BURSTS: u64 = 4;
+
 impl AckedSegment {
     fn new(range: &SentRange, now_ns: i64) -> Self {
         Self {
@@ -278,6 +283,7 @@ impl SenderView {
             self.limits.capacity.interrupted();
         }
         let was_shut = self.is_shut();
+        let was_full = was_shut || self.has_no_room_for_burst();
         self.window_bytes = ack.window_bytes;
         self.max_window_bytes = Some(ack.max_window_bytes);
         let window_bytes = ack.window_bytes.unwrap_or(0);
@@ -297,8 +303,8 @@ impl SenderView {
         let unused = room && self.had_room && self.sent_since_ack == 0;
         self.had_room = room;
         let after_ns = now_ns - self.last_processed_ack_ns;
-        self.limits.on_ack(after_ns, unused, was_shut);
-        if ack.marked {
+        self.limits.on_ack(after_ns, unused, was_full);
+        if ack.marks > 0 {
             self.limits.on_mark();
         }
         self.sent_since_ack = 0;
@@ -310,10 +316,18 @@ impl SenderView {
             ack.captured_ns,
             AckFlags {
                 selective: ack.blocks > 0 || duplicate,
-                marked: ack.marked,
+                marks: ack.marks,
             },
             output,
         );
+    }
+
+    /// A paced sender waits for the receiver's window: it has no room for what such a sender sends at once.
+    fn has_no_room_for_burst(&self) -> bool {
+        let burst_bytes = PACED_SEGMENTS * u64::from(self.mss);
+        let is_wide = self.window_bytes >= Some(MIN_BURSTS * burst_bytes);
+        let end = self.snd_nxt + burst_bytes;
+        self.limits.is_paced() && is_wide && self.edge.is_some_and(|edge| edge < end)
     }
 
     /// The cumulative acknowledgement advances; return the newest segment in it.

@@ -70,8 +70,8 @@ struct PriorState {
 pub(super) struct AckFlags {
     /// It has SACK blocks, or is a duplicate.
     pub selective: bool,
-    /// It reports marks.
-    pub marked: bool,
+    /// The packets that it reports as marked.
+    pub marks: u8,
 }
 
 impl AckTracer {
@@ -390,7 +390,7 @@ impl SenderView {
         } else {
             tracer.delivered_without_sack(advanced, flags.selective, self)
         };
-        let signal = tracer.update_state(self, flags.marked);
+        let signal = tracer.update_state(self, flags.marks > 0);
         let age_ns = |passed_ns: Option<i64>| {
             let passed_ns = passed_ns.filter(|_| !prior.has_retransmitted)?;
             u32::try_from(now_ns - tracer.sent_ns(passed_ns, self)).ok()
@@ -409,7 +409,7 @@ impl SenderView {
             window_bytes: pipe_bytes,
             outstanding_bytes: saturated(self.snd_nxt.saturating_sub(self.snd_una)),
             selective: flags.selective,
-            marked: flags.marked,
+            marks: flags.marks,
             not_cwnd_limited: limit == Limit::Receiver as u8
                 || limit == Limit::Application as u8 && !self.limits.waited,
             signal,
@@ -427,11 +427,12 @@ impl SenderView {
     }
 
     /// It is over: its samples are kept if they tell anything. `from_opening`: the capture has the connection's
-    /// beginning.
+    /// beginning; `is_l4s`: its packets carry ECT(1).
     pub fn finish_trace(
         &mut self,
         from_opening: bool,
         handshake_ns: Option<i64>,
+        is_l4s: bool,
         output: &mut Output,
     ) {
         let Some(mut tracer) = self.tracer.take() else {
@@ -447,6 +448,7 @@ impl SenderView {
             mss_bytes: self.mss,
             initial_window: (from_opening && !tracer.is_truncated).then_some(opening),
             handshake_ns,
+            is_l4s,
             samples: tracer.samples,
         });
     }

@@ -4,6 +4,8 @@
 const MIN_AGREEMENTS: u32 = 8;
 /// A counter that numbers so many packets of a connection for each gap that nothing explains counts no others.
 const MIN_OWN: u32 = 100;
+/// The same behind a limiter that drops retransmissions, too: those leave gaps that nothing explains.
+const MIN_OWN_LOSSY: u32 = 30;
 /// Packets with data for each without, of a direction whose missing packets have data.
 const MIN_DATA: u64 = 50;
 /// Minimum ratio of identifications that agree to those that do not.
@@ -147,14 +149,19 @@ impl IpIdCounter {
     /// Return true if the counter is this connection's and not its host's: nearly all gaps in the sequence numbers agree
     /// with it, or nearly all of the numbers that it passed over are explained.
     pub fn is_of_connection(&self) -> bool {
-        self.agreed / MIN_OWN > self.others.min(self.more)
+        self.numbers_own(MIN_OWN)
+    }
+
+    /// Return true if it numbers more than `packets` of them for each gap that nothing explains.
+    fn numbers_own(&self, packets: u32) -> bool {
+        self.agreed / packets > self.others.min(self.more)
     }
 
     /// Return the number of packets with data that were sent and not captured, if the counter is this connection's:
     /// None if too many of the missing may have no data.
     pub fn missing_data(&self) -> Option<u64> {
         let is_data = self.with_data >= MIN_DATA * self.without_data;
-        (is_data && self.is_of_connection()).then_some(self.missing)
+        (is_data && self.numbers_own(MIN_OWN_LOSSY)).then_some(self.missing)
     }
 
     #[inline]
@@ -267,6 +274,25 @@ mod tests {
             }
         }
         assert_eq!((counter.others, counter.more), (0, 0));
+    }
+
+    #[test]
+    fn a_few_gaps_that_nothing_explains_are_lost_retransmissions() {
+        let missing = |every: u32| {
+            let mut counter = IpIdCounter::default();
+            let mut number = 0;
+            for packet in 1..=1000 {
+                number += if packet % every == 0 { 2 } else { 1 };
+                counter.on_data(Some(number), 1, 0, false, || false);
+            }
+            counter.missing_data()
+        };
+        assert_eq!(missing(50), Some(20));
+        assert_eq!(
+            missing(20),
+            None,
+            "the counter of a host with other connections"
+        );
     }
 
     #[test]

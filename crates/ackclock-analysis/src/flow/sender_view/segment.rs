@@ -58,8 +58,8 @@ pub struct Ack {
     pub timestamps: Option<(u32, u32)>,
     /// It carries no data.
     pub pure: bool,
-    /// It reports congestion marks.
-    pub marked: bool,
+    /// The packets that it reports as marked (see [`ALL_MARKED`](crate::ack_trace::ALL_MARKED)).
+    pub marks: u8,
 }
 
 impl SenderView {

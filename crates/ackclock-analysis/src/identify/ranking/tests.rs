@@ -36,6 +36,22 @@ fn an_exact_replay_leaves_room_for_a_cca_that_behaves_the_same() {
     assert!((second.probability - MIMICS).abs() < 1e-3, "{ranked:?}");
 }
 
+#[test]
+fn a_flow_of_ect1_is_of_a_candidate_that_sends_it_or_unknown() {
+    let mut series = flow_of("cubic", 60);
+    series.is_l4s = true;
+    let ranked = rank(&series, &candidates());
+    assert_eq!((ranked.len(), verdict(&ranked)), (1, UNKNOWN));
+    let scalable = candidates().into_iter().map(|one| {
+        let is_l4s = one.name() == "cubic";
+        one.with_l4s(is_l4s)
+    });
+    let scalable: Vec<Candidate> = scalable.collect();
+    assert_eq!(verdict(&rank(&series, &scalable)), "cubic");
+    series.is_l4s = false;
+    assert_eq!(verdict(&rank(&series, &scalable)), "cubic");
+}
+
 /// ABCC with the parameters of its algorithm spec.
 fn abcc() -> Candidate {
     let card = json!({
@@ -163,9 +179,11 @@ fn dropping_candidates_early_keeps_the_ranking() {
         let series = flow_of(name, 60);
         let flow = Flow::new(&series);
         let weight = WEIGHT * flow.rounds as f64;
-        let (early, exact) = flow.evidences(&candidates(), weight);
+        let candidates = candidates();
+        let candidates: Vec<&Candidate> = candidates.iter().collect();
+        let (early, exact) = flow.evidences(&candidates, weight);
         let mut dropped = 0;
-        for (candidate, early) in candidates().iter().zip(&early) {
+        for (candidate, early) in candidates.iter().zip(&early) {
             let make = |window| candidate.controller(window);
             let begun = flow.begun(&make, Manner::default());
             let whole = candidate.evidence(&flow, &make, begun, f64::NEG_INFINITY);
@@ -210,7 +228,7 @@ proptest! {
         if sorted {
             samples.sort_by_key(|sample| sample.time);
         }
-        let series = Series { mss_bytes, initial_window, handshake: None, samples };
+        let series = Series { mss_bytes, initial_window, handshake: None, is_l4s: false, samples };
         let mut candidates = candidates();
         candidates.push(abcc()); // It measures times between ACKs.
         let ranked = rank(&series, &candidates);

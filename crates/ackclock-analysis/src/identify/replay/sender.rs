@@ -29,6 +29,8 @@ pub(crate) struct Sender {
     delivered: u64,
     unacknowledged: u64,
     ca_state: CaState,
+    /// The last congestion signal.
+    last_signal: Signal,
     /// The deliveries of the last round trip, and the one before them.
     deliveries: VecDeque<Delivered>,
 }
@@ -44,6 +46,7 @@ impl Sender {
             delivered: 0,
             unacknowledged: 0,
             ca_state: CaState::Open,
+            last_signal: Signal::Loss,
             deliveries: VecDeque::new(),
         }
     }
@@ -61,11 +64,19 @@ impl Sender {
     pub(crate) fn controller_input(&mut self, sample: &AckSample, end: Time) -> ControllerInput {
         self.unacknowledged += u64::from(sample.advanced);
         let recovered = self.ca_state == CaState::Recovery && sample.ca_state == CaState::Open;
+        let last_signal = sample.signal.unwrap_or(self.last_signal);
+        let episode = if recovered {
+            self.last_signal
+        } else {
+            last_signal
+        };
+        self.last_signal = last_signal;
         self.ca_state = sample.ca_state;
         ControllerInput {
             ack: self.ack(sample),
             marked: sample.marked,
             recovered,
+            episode,
             signal: sample.signal,
             end,
             oldest_sent: sample.oldest_sent,
