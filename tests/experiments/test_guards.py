@@ -247,7 +247,7 @@ def test_a_comparison_of_engines_has_the_warnings_of_its_plan(tmp_path):
     ("rows", "expected"),
     [
         ([{"min_group_share": 0.05, "min_share": 0.04}, {"min_group_share": 0.07}], "Starved: the group of flows"),
-        ([{"min_group_share": 0.5, "min_share": 0.04}], "Starved: the flow with the smallest share gets 4.00 %"),
+        ([{"min_group_share": 0.5, "min_share": 0.04}], "Starved: the flow that is worst off gets 4.00 %"),
         ([{"min_group_share": 0.05}, {"min_group_share": 0.5}], None),
         ([{"min_group_share": None}], None),
         ([{}], None),

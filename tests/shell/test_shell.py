@@ -164,6 +164,14 @@ def test_the_status_is_the_programs(tmp_path: Path):
 
 
 @in_namespaces
+def test_a_program_that_fails_to_find_localhost_has_a_hint(tmp_path: Path):
+    failed = shell(tmp_path, "--", "sh", "-c", "exit 7", "http://localhost:8080/")
+    assert 'hint: localhost is the program\'s own end; the server of --peer has the name "peer"' in failed.stderr
+    fine = shell(tmp_path, "--", "sh", "-c", "exit 0", "http://localhost:8080/")
+    assert "hint" not in fine.stderr
+
+
+@in_namespaces
 def test_nothing_is_left(tmp_path: Path):
     """Neither the program's children nor the peer outlive it, nor a killed shell's."""
     mark = "86397.25"

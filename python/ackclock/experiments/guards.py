@@ -378,7 +378,7 @@ def starvation(rows: Sequence[Row]) -> str | None:
         mean = math.fsum(known) / len(known) if known else math.inf
         if mean < groups.STARVED:
             return (
-                f"Starved: the {worst} with the smallest share gets {numbers.value(mean, 'share')} of its max-min fair "
+                f"Starved: the {worst} that is worst off gets {numbers.value(mean, 'share')} of its max-min fair "
                 f"share, less than {numbers.value(groups.STARVED, 'share', 2)}."
             )
     return None

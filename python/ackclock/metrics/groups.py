@@ -287,7 +287,7 @@ def _name(plan: PartialPlan, group: int) -> str:
 
 
 def min_share(view: RunView) -> float | None:
-    """Smallest share: the least goodput of a long-lived flow over its max-min fair share; below 0.1 it starves.
+    """Smallest ratio of a long-lived flow's goodput to its max-min fair share; below 0.1 it starves.
 
     Of the flows of the plan that were active for nine tenths of the measured part. 1 where all have their shares, in
     whatever groups they are, whatever their RTTs. Null where the paths are not known, and for one flow by itself: what
@@ -299,7 +299,7 @@ def min_share(view: RunView) -> float | None:
 
 
 def min_group_share(view: RunView) -> float | None:
-    """Smallest share of a group: the least mean, over a group's long-lived flows, of goodput over max-min fair share.
+    """Smallest of the groups' ratios of goodput to max-min fair share, each a mean over a group's long-lived flows.
 
     1 where no group takes from another; below 0.1 a group starves. As `min_share`, and null where there is one group
     only. Source: as there.
@@ -353,6 +353,13 @@ def starved(view: RunView) -> Iterator[tuple[str, Sequence[Share], int]]:
 
 
 METRICS = (
-    Metric("min_share", "share", "Smallest share of a flow", min_share, of_several=True),
-    Metric("min_group_share", "share", "Smallest share of a group", min_group_share, ranks=(3,), of_several=True),
+    Metric("min_share", "share", "Smallest goodput / fair share of a flow", min_share, of_several=True),
+    Metric(
+        "min_group_share",
+        "share",
+        "Smallest goodput / fair share of a group",
+        min_group_share,
+        ranks=(3,),
+        of_several=True,
+    ),
 )
