@@ -353,13 +353,6 @@ def starved(view: RunView) -> Iterator[tuple[str, Sequence[Share], int]]:
 
 
 METRICS = (
-    Metric("min_share", "share", "Smallest goodput / fair share of a flow", min_share, of_several=True),
-    Metric(
-        "min_group_share",
-        "share",
-        "Smallest goodput / fair share of a group",
-        min_group_share,
-        ranks=(3,),
-        of_several=True,
-    ),
+    Metric("min_share", "share", "Smallest share of a flow", min_share, of_several=True),
+    Metric("min_group_share", "share", "Smallest share of a group", min_group_share, ranks=(3,), of_several=True),
 )
