@@ -122,11 +122,12 @@ class PartialTraffic:
 
 @dataclass(frozen=True, slots=True)
 class PartialDatagrams:
-    """A UDP source."""
+    """A source over UDP: datagrams by a schedule, media, or QUIC."""
 
     group: int = 0
     start_s: float = 0.0
     stop_s: float | None = None
+    base_rtt_s: float | None = None
     forward: PartialPath | None = None
     payload_bytes: int | None = None
     header_bytes: int | None = None

@@ -11,7 +11,7 @@ SOUND = settings.Settings(
     "6.1",
     2,
     False,
-    {"ipv4.tcp_rmem": "4096 131072 13000000", "ipv4.tcp_sack": "1"},
+    {"ipv4.tcp_rmem": "4096 131072 26000000", "ipv4.tcp_sack": "1"},
     {"eth0": 1e9, "eth1": None},
 )
 
@@ -32,9 +32,24 @@ def test_what_is_switched_off_is_named_with_its_cost():
 
 
 def test_a_buffer_is_measured_against_the_rate():
+    """Half of 6.25 MB is window: 3.125 MB in 100 ms are 250 Mbit/s."""
     assert sentences(tcp_rmem="4096 131072 6250000") == [
-        "With net.ipv4.tcp_rmem of 6.25 MB no connection gets more than 500 Mb/s received over a round trip of 100 ms."
+        "With net.ipv4.tcp_rmem of 6.25 MB no connection gets more than about 250 Mb/s received over an RTT of 100 ms."
     ]
+
+
+def test_buffers_are_sized_for_a_given_path():
+    """400 Mbit/s over 50 ms is a BDP of 2.5 MB, for which a buffer of 5 MB is enough, and one byte less is not."""
+    host = replace(SOUND, sysctls={"ipv4.tcp_rmem": "4096 131072 4999999", "ipv4.tcp_wmem": "4096 16384 5000000"})
+    small, enough = settings.findings(host, 400e6, 50e-3)
+    assert small.bad
+    assert small.next == 'sysctl -w net.ipv4.tcp_rmem="4096 131072 5000000": 2 BDP.'
+    assert small.evidence == {"net.ipv4.tcp_rmem": 4999999, "bdp_bytes": 2.5e6, "needed_bytes": 5_000_000}
+    assert not enough.bad
+    assert enough.sentence == (
+        "net.ipv4.tcp_wmem of 5.00 MB is enough for a connection with 400 Mb/s sent over an RTT of 50.0 ms."
+    )
+    assert [each.sentence for each in settings.findings(host, 1e6)] == []
 
 
 def test_memory_of_peers_is_named():

@@ -400,11 +400,11 @@ def test_other_engines_reject_media(name):
 
 def test_a_circuit_breaker_is_reported_with_the_flow_the_time_and_the_cause():
     data = run(scenario("gcc", BREAKER + "count = 2\n" + DOWN.format(link="bottleneck")))
-    (sentence,) = summary_text.ended_flows(metrics.runs(data))
+    (sentence,) = summary_text.ended_flows(metrics.runs(data)).values()
     assert sentence.startswith(
         "Circuit breaker: 2 of 2 flows of media ended for good, the first, flow 0, at 50.0 s: the "
     )
-    assert summary_text.ended_flows(metrics.runs(run(scenario("gcc", BREAKER)))) == []
+    assert summary_text.ended_flows(metrics.runs(run(scenario("gcc", BREAKER)))) == {}
 
 
 FLOWS = '[[flows]]\nname = "tcp"\ncongestion = "cubic"\n'

@@ -266,3 +266,14 @@ def test_an_engine_without_finite_flows_reports_no_harm(tmp_path):
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
     assert 'Harm to other flows is not reported: Unsupported: engine "fluid" has no finite transfers' in text
+
+
+def test_a_quic_group_has_its_harm_and_its_own_kind():
+    """Its own kind is the first group's flows over QUIC with the algorithm of the other group."""
+    quic = TWO_GROUPS.replace('congestion = "reno"', 'transport = "quic"\ncongestion = "reno"')
+    found = compared(quic, "reno,cubic", repeats=1)
+    assert [(harm.choice, harm.group) for harm in of_goodput(found)] == [("reno", "noq reno"), ("cubic", "noq reno")]
+    loaded = ac.loads(quic)
+    competition = choices.prepare(loaded, choices.choices("reno,cubic", loaded)).competition
+    (first, _) = competition.cases[competition.own_kind[1]]
+    assert first == {"count": 2, "transport": "quic", "congestion": "reno", "start": {"jitter": "100ms"}}

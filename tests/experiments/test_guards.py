@@ -246,8 +246,8 @@ def test_a_comparison_of_engines_has_the_warnings_of_its_plan(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([{"min_group_share": 0.05, "min_share": 0.04}, {"min_group_share": 0.07}], "The group of flows"),
-        ([{"min_group_share": 0.5, "min_share": 0.04}], "The flow that is worst off gets 4.00 %"),
+        ([{"min_group_share": 0.05, "min_share": 0.04}, {"min_group_share": 0.07}], "Starved: the group of flows"),
+        ([{"min_group_share": 0.5, "min_share": 0.04}], "Starved: the flow that is worst off gets 4.00 %"),
         ([{"min_group_share": 0.05}, {"min_group_share": 0.5}], None),
         ([{"min_group_share": None}], None),
         ([{}], None),
@@ -256,6 +256,42 @@ def test_a_comparison_of_engines_has_the_warnings_of_its_plan(tmp_path):
 def test_who_starves_is_a_warning(rows, expected):
     sentence = guards.starvation(rows)
     assert (sentence is None) if expected is None else sentence.startswith(expected)
+
+
+STARVING = """
+name = "small"
+duration = "10s"
+warmup = "2s"
+[network]
+topology = "dumbbell"
+rate = "50Mbit"
+rtt = "30ms"
+queue = { discipline = "pfifo", limit = "0.1bdp" }
+[[flows]]
+congestion = "bbr"
+count = 4
+[[flows]]
+transport = "quic"
+congestion = "reno"
+count = 2
+start = { jitter = "500ms" }
+"""
+
+
+def test_each_command_names_who_starves(tmp_path):
+    """BBR of 2016 in a shallow buffer leaves loss-based flows next to nothing (Hock et al. 2017): here QUIC."""
+    (tmp_path / "s.toml").write_text(STARVING)
+
+    def warnings(*arguments: str) -> list[str]:
+        out = ("--out", str(tmp_path / "-".join(arguments[:2])), "--json", "--no-report")
+        found = CliRunner().invoke(application, [arguments[0], str(tmp_path / "s.toml"), *arguments[1:], *out])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)["warnings"]
+
+    (sentence,) = warnings("run")
+    assert sentence.startswith("Starved: 2 of 2 flows of noq reno got ")
+    assert warnings("compare", "--engine", "packet,fluid") == [sentence]
+    assert warnings("compare", "--try", "bbr,cubic") == [f"flows[0].congestion = bbr: {sentence}"]
 
 
 MIXED = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -328,6 +329,25 @@ def test_what_is_imported_goes_through_every_view(tmp_path):
     assert call("report", out).exit_code == 0
     assert call("plot", out, "cwnd").exit_code == 0
     assert Dataset.read(out).manifest["imported"]["files"][0]["kind"] == "iperf3"
+
+
+def test_an_import_has_a_default_folder_and_a_default_figure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ss.log", "tcp.json", "ping.flent.gz"):
+        shutil.copy(DATA / name, tmp_path)
+    for name, folder, figure in (
+        ("ss.log", "ss-import", "cwnd"),
+        ("tcp.json", "tcp-import", "cwnd"),
+        ("ping.flent.gz", "ping-import", "goodput"),
+    ):
+        assert f"wrote results/{folder}" in call("import", name).output
+        assert call("plot", f"results/{folder}").stdout == f"wrote results/{folder}/{figure}.png\n"
+    assert call("import", "ss.log").exit_code == 0
+    Path("other").mkdir()
+    shutil.copy(DATA / "tc.log", "other/ss.log")
+    result = call("import", "other/ss.log")
+    assert result.exit_code == 2
+    assert result.stderr == "results/ss-import: found measurements of other files; expected another folder (--out)\n"
 
 
 def test_a_folder_of_another_kind_is_left_single(tmp_path):

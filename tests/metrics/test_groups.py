@@ -225,13 +225,14 @@ def test_the_summary_is_a_long_frame(starving: ac.Dataset) -> None:
 
 
 def test_a_starving_group_is_reported(starving: ac.Dataset) -> None:
-    (sentence,) = summary_text.starvation(metrics.runs(starving))
-    assert sentence.startswith("Starved: 4 of 4 flows of cubic got ")
+    sentences = summary_text.starvation(metrics.runs(starving))
+    assert list(sentences) == ["cubic"]
+    assert sentences["cubic"].startswith("Starved: 4 of 4 flows of cubic got ")
     assert all(metrics.value(view, "min_group_share") < groups.STARVED for view in metrics.runs(starving))
 
 
 def test_fair_shares_make_no_warning(fair: ac.Dataset) -> None:
-    assert summary_text.starvation(metrics.runs(fair)) == []
+    assert summary_text.starvation(metrics.runs(fair)) == {}
     assert all(metrics.value(view, "min_share") > 0.8 for view in metrics.runs(fair))
 
 
@@ -246,7 +247,39 @@ congestion = "reno"
     data = ac.run(ac.loads(lossy).plan())
     assert all(metrics.value(view, "utilisation") < groups.STARVED for view in metrics.runs(data))
     assert [metrics.value(view, "min_share") for view in metrics.runs(data)] == [None]
-    assert summary_text.starvation(metrics.runs(data)) == []
+    assert summary_text.starvation(metrics.runs(data)) == {}
+
+
+def test_quic_flows_have_shares_as_those_of_tcp_do() -> None:
+    """Fair queueing gives all four flows the same packets on the wire; their headers differ by a few percent."""
+    text = MIX.partition("[[flows]]")[0].replace("DISCIPLINE", "fq_codel").replace(" LIMIT", "")
+    two = '[[flows]]\ncount = 2\ncongestion = "cubic"\n'
+    data = ac.run(ac.loads(f'{text}{two}{two}transport = "quic"\n').plan())
+    for view in metrics.runs(data):
+        shares = groups.fair_shares(view)
+        assert [share.flow for share in shares] == [0, 1, 2, 3]
+        assert all(0.9 < share.part < 1.05 for share in shares)
+        of_tcp, of_quic = shares[0].fair_bps, shares[2].fair_bps
+        assert of_quic == pytest.approx(of_tcp)  # max-min fairness is of goodput
+        total_bps = sum(share.goodput_bps for share in shares)
+        assert sum(share.fair_bps for share in shares) == pytest.approx(total_bps, rel=0.05)
+
+
+def test_a_quic_window_bounds_its_share() -> None:
+    """A stream's receive window of 20 kB per RTT of at least 20 ms is 8 Mbit/s at most; the rest is TCP's."""
+    text = f"""
+duration = "8s"
+warmup = "2s"
+{dumbbell("20Mbit", "20ms")}
+[[flows]]
+[[flows]]
+transport = "quic"
+receive_window = "20KB"
+"""
+    (view,) = metrics.runs(ac.run(ac.loads(text).plan()))
+    tcp, quic = groups.fair_shares(view)
+    assert quic.fair_bps == pytest.approx(8e6)
+    assert tcp.fair_bps > quic.fair_bps
 
 
 def test_a_share_is_of_what_a_token_bucket_lets_through() -> None:

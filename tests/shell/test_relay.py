@@ -6,6 +6,7 @@ import contextlib
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -82,6 +83,7 @@ def test_programs_reach_servers_of_this_machine_across_the_network():
     assert udp["to"]["program"]["delivered_packets"] == 3
     assert refused["is_closed"]
     assert data.manifest["shell"]["unknown_packets"] == 0
+    assert data.manifest["shell"]["relay_lost_datagrams"] == 0
 
 
 @in_namespaces
@@ -116,6 +118,24 @@ def test_an_address_that_names_no_connection_is_reset():
         relay.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_datagrams_that_a_full_buffer_loses_are_counted():
+    """A relay that is held up reads nothing: its buffer keeps some of 500 datagrams, and the rest is lost."""
+    tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    udp.bind(("127.0.0.1", 0))
+    relayed: list[str] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as program:
+        for _ in range(500):
+            program.sendto(bytes(1000), udp.getsockname())
+    relay = Relay(tcp, udp, relayed.append)  # no destination is known: each is dropped
+    end_s = time.monotonic() + 30
+    while not relayed and time.monotonic() < end_s:
+        time.sleep(0.01)
+    relay.stop()  # after the datagrams that it is reading
+    assert len(relayed) + relay.lost_datagrams == 500
+    assert 0 < len(relayed) < 500
 
 
 #: A program that ends with downloads on their way.

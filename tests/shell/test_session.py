@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from shell.test_shell import CLIENT, PYTHON, SCENARIO, SERVER, in_namespaces, running
 from small_networks import dumbbell
@@ -14,6 +16,7 @@ from small_networks import dumbbell
 import ackclock as ac
 from ackclock.figures import curves
 from ackclock.metrics import runs
+from ackclock.shell import sockets
 
 pytest_plugins = ["pytester"]
 
@@ -308,3 +311,23 @@ print(len(order))
     with ac.shell(scenario, peer=server) as net:
         done = net.run([PYTHON, "-c", client], capture_output=True, text=True, check=True)
     assert 20 <= int(done.stdout) < 100
+
+
+def test_filling_samples_leaves_a_socket_its_last_report(monkeypatch: pytest.MonkeyPatch):
+    """A browser's thousands of connections would else keep hundreds of reports each."""
+    peer, program = ("10.77.0.1", 80), ("10.77.0.2", 5000)
+    windows = dict.fromkeys(sockets.WINDOWS, 10.0)
+
+    def reported(end: bytes) -> list[tuple[object, ...]]:
+        here, there, count = (peer, program, 1000) if end == b"peer" else (program, peer, 0)
+        return [(here, there, "cubic", {**windows, "acknowledged_bytes": count})]
+
+    monkeypatch.setattr(sockets, "_core", SimpleNamespace(tcp_sockets=reported))
+    kept = sockets.Sockets(0.0)
+    kept.begin([(7, {"peer": peer, "program": program})])
+    for number in range(100):
+        for end in ("peer", "program"):
+            kept.add(end, number / 100, end.encode())
+    filled = kept.fill({"flow": [7], "time_s": [1.0], **{name: [np.nan] for name in sockets.WINDOWS}})
+    assert filled["cwnd"].tolist() == [10.0]
+    assert [len(one.reported) for one in kept._sockets.values()] == [1, 1]

@@ -6,6 +6,10 @@ that lateness cannot break.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
+import signal
 import subprocess
 import sys
 import time
@@ -164,6 +168,14 @@ def test_the_status_is_the_programs(tmp_path: Path):
 
 
 @in_namespaces
+def test_a_program_that_fails_to_find_localhost_has_a_hint(tmp_path: Path):
+    failed = shell(tmp_path, "--", "sh", "-c", "exit 7", "http://localhost:8080/")
+    assert 'hint: localhost is the program\'s own end; the server of --peer has the name "peer"' in failed.stderr
+    fine = shell(tmp_path, "--", "sh", "-c", "exit 0", "http://localhost:8080/")
+    assert "hint" not in fine.stderr
+
+
+@in_namespaces
 def test_nothing_is_left(tmp_path: Path):
     """Neither the program's children nor the peer outlive it, nor a killed shell's."""
     mark = "86397.25"
@@ -183,6 +195,61 @@ def test_nothing_is_left(tmp_path: Path):
             time.sleep(0.05)
         assert not running(f"sleep {mark}")
     assert not (tmp_path / "killed").exists()
+
+
+@in_namespaces
+def test_a_signal_at_any_moment_leaves_nothing(tmp_path: Path):
+    """Signals to all processes of the shell, as a terminal sends them, or to the shell alone, at moments of a seed.
+
+    No process is left, and a result is complete or absent. What SIGKILL leaves of temporary files, the next shell
+    removes.
+    """
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "path.toml").write_text(SCENARIO)
+    mark, moments = f"ACKCLOCK_TEST={tmp_path}", random.Random(1)
+    environment = dict([mark.split("=", 1)], TMPDIR=str(tmp_path / "tmp"))
+    program = [
+        "--peer",
+        SERVER,
+        str(tmp_path / "path.toml"),
+        "--",
+        PYTHON,
+        "-c",
+        f"{CLIENT}\nimport time\ntime.sleep(9)",
+    ]
+    words = [PYTHON, "-m", "ackclock", "shell", "--no-report", "--pcap"]
+    for number, each in enumerate(2 * (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL)):
+        out = tmp_path / f"out{number}"
+        with subprocess.Popen(
+            [*words, "--out", str(out), *program],
+            env={**os.environ, **environment},
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509 (no threads here)
+            start_new_session=True,
+        ) as process:
+            time.sleep(moments.uniform(0.1, 4))
+            to = os.killpg if each == signal.SIGINT else os.kill
+            to(process.pid, each)
+            process.wait(60)
+        end = time.monotonic() + 30
+        while with_variable(mark) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not with_variable(mark)
+        assert not out.exists() or ac.read(out).manifest["shell"] is not None
+    assert shell(tmp_path, "--", "true").returncode == 0
+    kept = {f"out{number}" for number in range(8)} | {"tmp", "path.toml", "out"}
+    assert {path.name for path in tmp_path.iterdir()} <= kept
+
+
+def with_variable(mark: str) -> list[str]:
+    """The processes that have a variable in their environment."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (each / "environ").read_bytes().split(b"\0"):
+                found.append(each.name)
+    return found
 
 
 def running(mark: str) -> list[str]:

@@ -165,6 +165,8 @@ class AlgorithmSpec:
     feedback: Literal["interval", "frame"] = "interval"
     #: A stack: its congestion control where a scenario names none.
     congestion: str = ""
+    #: A qdisc of several queues: what they are. Its samples are of all of them together.
+    queues: str = ""
     #: Support of the algorithm in the real kernel, and how its parameters are passed; None if the kernel lacks it.
     linux: Linux | None = None
     #: A congestion control whose code is a class in Python: see `ackclock.algorithms.prototype`.

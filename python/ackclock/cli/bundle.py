@@ -14,7 +14,7 @@ from ackclock.errors import InputError
 
 @click.command(cls=Command)
 @options.paths("results", "RUN...", FOLDER, "Folders of results.")
-@options.out_file("The bundle (default: RUN.bundle.tar; required for several results).")
+@options.out_file("The bundle (default: RUN.bundle.tar beside the result; required for several results).")
 @click.option(
     "--data/--without-data",
     default=True,
@@ -35,6 +35,12 @@ def bundle(*, results: Sequence[Path], out: Path | None, data: bool) -> None:
 
     if out is None and len(results) > 1:
         raise InputError(f"--out: found none for {len(results)} results; expected the name of the file")
-    path = out or Path(f"{results[0].resolve().name}.bundle.tar")
+    path = out or _default_path(results[0])
     size_bytes = archive.pack(results, path, data=data)
     click.echo(f"wrote {path} ({numbers.value(size_bytes, 'bytes')})")
+
+
+def _default_path(result: Path) -> Path:
+    """Return the default path of a result's bundle: where the result is."""
+    place = result if result.name else result.resolve()
+    return place.with_name(f"{place.name}.bundle.tar")

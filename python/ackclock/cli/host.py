@@ -25,7 +25,12 @@ _log: options.Decorator = click.option(
     "--log", metavar="FILE", type=FILE, help="Write the gaps as a log for `ackclock capture --clock-log`."
 )
 _rate: options.Decorator = click.option(
-    "--rate", metavar="RATE", help="Traffic to be captured, such as 300Mbit (default: the fastest interface's rate)."
+    "--rate",
+    metavar="RATE",
+    help="Rate of the path, and of captures, such as 300Mbit (default: the fastest interface's rate).",
+)
+_rtt: options.Decorator = click.option(
+    "--rtt", metavar="TIME", help="RTT of a path, such as 80ms: are the socket buffers large enough for it?"
 )
 _repeats: options.Decorator = click.option(
     "--repeats", metavar="N", type=click.IntRange(1, 1000), default=10, help="Measurements of each disk speed."
@@ -45,17 +50,19 @@ _out: options.Decorator = options.out("Write the measurements as a result: table
     help="Folder whose disk is measured; no files remain in it.",
 )
 @_rate
+@_rtt
 @_repeats
 @_log
 @_out
 @_as_json
 @click.pass_context
-def host(
+def host(  # noqa: PLR0913 (the options of all its parts)
     context: click.Context,
     *,
     duration: str,
     folder: Path,
     rate: str | None,
+    rtt: str | None,
     repeats: int,
     log: Path | None,
     out: Path | None,
@@ -67,19 +74,42 @@ def host(
 
     Examples:
         ackclock doctor host --duration 10s
+        ackclock doctor host settings --rate 1Gbit --rtt 80ms
         ackclock doctor host stalls --duration 1h --log clock.csv
         ackclock doctor host disk /var/captures --rate 300Mbit
         ackclock doctor host network alice
     """
     if context.invoked_subcommand is not None:
         return
-    rate_bps, duration_s = _rate_bps(rate), _duration_s(duration)
+    rate_bps, rtt_s, duration_s = _rate_bps(rate), _rtt_s(rtt), _duration_s(duration)
     check_outputs(out, log, folder)
     stalls = _watch(duration_s)
-    report(out, as_json=as_json, stalls=stalls, disk=_measure(folder, repeats=repeats), rate_bps=rate_bps, log=log)
+    disk = _measure(folder, repeats=repeats)
+    report(out, as_json=as_json, stalls=stalls, disk=disk, rate_bps=rate_bps, rtt_s=rtt_s, log=log)
 
 
 host.add_command(network_)
+
+
+@host.command("settings")
+@_rate
+@_rtt
+@_out
+@_as_json
+def settings_(*, rate: str | None, rtt: str | None, out: Path | None, as_json: bool) -> None:
+    """Examine the kernel's settings that limit TCP, and with --rtt the size of the socket buffers for a path.
+
+    A connection needs twice the bandwidth-delay product in each buffer. The fields of net.ipv4.tcp_rmem and tcp_wmem
+    are the smallest, the first and the largest size; the kernel lets a buffer grow up to the largest as the path needs
+    it, unless the application sets SO_RCVBUF or SO_SNDBUF.
+
+    Examples:
+        ackclock doctor host settings
+        ackclock doctor host settings --rate 1Gbit --rtt 80ms
+    """
+    rate_bps, rtt_s = _rate_bps(rate), _rtt_s(rtt)
+    check_outputs(out)
+    report(out, as_json=as_json, rate_bps=rate_bps, rtt_s=rtt_s)
 
 
 @host.command("stalls")
@@ -161,6 +191,14 @@ def _duration_s(text: str) -> float:
     from ackclock.input import units
 
     return options.parse_quantity("--duration", text, units.time_s, (0.01, 30 * 86400.0), "a time from 10ms to 720h")
+
+
+def _rtt_s(text: str | None) -> float | None:
+    from ackclock.input import units
+
+    if text is None:
+        return None
+    return options.parse_quantity("--rtt", text, units.time_s, (1e-6, 1000.0), "a time from 1us to 1000s")
 
 
 def _rate_bps(text: str | None) -> float | None:

@@ -32,13 +32,15 @@ def report(
     disk: Disk | None = None,
     network: Network | None = None,
     rate_bps: float | None = None,
+    rtt_s: float | None = None,
     log: Path | None = None,
 ) -> None:
     """Print the measurements and findings, and write them where an option says so."""
     from ackclock.cli.terminal import host as terminal
     from ackclock.doctor import clock_gaps, examined
 
-    found = examined(stalls=stalls, disk=disk, network=network, rate_bps=rate_bps, command=options.command_line())
+    path = {"rate_bps": rate_bps, "rtt_s": rtt_s}
+    found = examined(stalls=stalls, disk=disk, network=network, **path, command=options.command_line())
     if as_json:
         click.echo(json.dumps(found.analysis, allow_nan=False))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -71,7 +72,7 @@ class Page:
     required=False,
     shell_complete=completion.one_of(lambda: dict.fromkeys(all_kinds(), "")),
     help=f"One of {KINDS}; of data recorded on request (table [record]) {ON_REQUEST}; of captures {OF_CAPTURES}; of a "
-    f"host {OF_HOSTS}; of a sweep only sweep, the default there.",
+    f"host {OF_HOSTS}; of a sweep only sweep (default: the first of these that the result has data for).",
 )
 @options.out_file("PNG, PDF, SVG or PGF file, or .xpl for xplot (default: RUN/KIND.png).")
 @click.option(
@@ -169,16 +170,26 @@ def _checked_dpi(dpi: int | None) -> int | None:
 
 
 def _default_kind(result: Path, given: str | None) -> str:
-    """Return the kind of figure; that of a sweep is the default. Raises `InputError`."""
+    """Return the kind of figure; by default the first for which the result has data. Raises `InputError`."""
     from ackclock.dataset.result_kind import Kind, kind
 
     if given is not None and str(result) in all_kinds() and not result.exists():
         raise InputError(f"RUN: found a kind of figure; expected the result first: ackclock plot {given} {result}")
     if given is not None:
         return given
-    if kind(result) is Kind.SWEEP:
+    found = kind(result)
+    if found is Kind.SWEEP:
         return SWEEP
-    raise InputError(f"KIND: found nothing; expected one of {KINDS}, or the folder of a sweep")
+    from ackclock.dataset import Dataset
+
+    Dataset.read(result)  # a folder that is no result is reported as such
+    orders = {Kind.CAPTURE: (OF_CAPTURES, KINDS), Kind.HOST: (OF_HOSTS,)}
+    kinds = ", ".join(orders.get(found, (KINDS, ON_REQUEST))).split(", ")
+    for name in kinds:
+        with suppress(InputError):  # nothing to draw
+            _figure(result, name, (), Content())
+            return name
+    raise InputError(f"{result}: found no data for a figure; expected some for one of {', '.join(kinds)}")
 
 
 def draw(

@@ -78,14 +78,12 @@ def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, a
 
 def _run_job(job: Job, as_json: bool) -> None:
     from ackclock.cli.terminal import output, result
-    from ackclock.figures import summary_text
-    from ackclock.metrics import runs
 
     with output.progress(job.title) as report:
         data = job.run(report)
     metrics = data.metrics()
     rows = [run["metrics"] for run in metrics["runs"]]
-    warnings = summary_text.ended_flows(runs(data)) + job.warnings(rows, summary_text.starvation(runs(data)))
+    warnings = job.warnings(rows, data)
     if as_json:
         click.echo(json.dumps({**metrics, "warnings": warnings}, allow_nan=False))
     else:

@@ -76,12 +76,12 @@ class Job:
         """The progress bar's title."""
         return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
 
-    def warnings(self, rows: Sequence[Mapping[str, Any]], starved: Sequence[str]) -> list[str]:
-        """Return why the result may mislead: by the metrics of its runs (`rows`), and in sentences on who starves."""
+    def warnings(self, rows: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]:
+        """Return why the result may mislead, in sentences: by its runs and their metrics (`rows`)."""
         from ackclock.experiments import guards
 
-        setting = guards.Setting("", self.plan, self.engine, rows)
-        return guards.warnings([setting], perturbed=self.options.perturb, starved=starved)
+        setting = guards.Setting("", self.plan, self.engine, rows, data)
+        return guards.warnings([setting], perturbed=self.options.perturb)
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Run the plan and write the folder, completely or not at all; return the dataset."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Status of a shell whose command is not found.
 NO_PROGRAM = 127
 
+#: Names by which a program finds servers at its own end only.
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
 
 @click.command(cls=Command)
 @options.scenario
@@ -124,7 +127,16 @@ def shell(
         click.echo(f"warning: {sentence}", err=True)
     for path in (*job.outputs(), *([folder / CAPTURES] if pcap else [])):
         click.echo(f"wrote {path}", err=True)
+    if status and (name := next((name for name in LOOPBACK if any(name in word for word in words)), None)):
+        click.echo(f"hint: {name} is the program's own end; {_servers(internet=internet)}", err=True)
     sys.exit(status)
+
+
+def _servers(*, internet: bool) -> str:
+    """Return which names servers have in the network."""
+    if internet:
+        return 'a server on this machine has the name "host", the one of --peer the name "peer"'
+    return 'the server of --peer has the name "peer"; with --internet one on this machine has the name "host"'
 
 
 def _status(network: Network, program: Program, at: str | None) -> int:

@@ -18,7 +18,7 @@ from ackclock.dataset.tables import CLOCK_GAPS, DISK_OPERATIONS, DISK_TARGETS
 from ackclock.doctor import settings
 from ackclock.doctor.clock_gaps import Stalls
 from ackclock.doctor.disk import Disk
-from ackclock.doctor.settings import Finding, Settings
+from ackclock.doctor.settings import Finding
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_or_several, optional
@@ -78,6 +78,7 @@ def examined(
     disk: Disk | None = None,
     network: Network | None = None,
     rate_bps: float | None = None,
+    rtt_s: float | None = None,
     command: str | None = None,
 ) -> Examined:
     """Return the measurements as a result, with the settings of the host.
@@ -85,8 +86,9 @@ def examined(
     Args:
         stalls: gaps in the clock.
         disk: speeds of the disk.
-        network: transfers between this host and another; its findings have the settings of both that matter to it.
-        rate_bps: what captures written to that disk would be of; None: the fastest interface's.
+        network: transfers between this host and another; its findings replace those of this host's settings.
+        rate_bps: the rate of a path, and of captures written to that disk; None: the fastest interface's.
+        rtt_s: the RTT of that path, for which socket buffers are sized.
         command: for the manifest.
     """
     host = settings.read()
@@ -98,18 +100,16 @@ def examined(
         analysis["disk"] = disk.as_dict(capture_bps)
     if network is not None:
         analysis["network"] = network.as_dict()
-    findings_list = tuple(_findings(host, stalls, disk, network, capture_bps))
+    of_host = [*settings.findings(host, rate_bps, rtt_s)] if network is None else [*network.findings()]
+    findings_list = (*of_host, *_measured(stalls, disk, capture_bps))
     analysis["findings"] = [finding.as_dict() for finding in findings_list]
     runs = [{"run": 0}] if network is None else network.runs()
     data = _tables(stalls, disk).dataset(_about(analysis, runs, command))
     return Examined(data if network is None else _with(data, network), analysis, findings_list)
 
 
-def _findings(
-    host: Settings, stalls: Stalls | None, disk: Disk | None, network: Network | None, rate_bps: float
-) -> Iterator[Finding]:
-    """Yield all findings; of the settings only those that matter to the network if one was measured."""
-    yield from settings.findings(host) if network is None else network.findings()
+def _measured(stalls: Stalls | None, disk: Disk | None, rate_bps: float) -> Iterator[Finding]:
+    """Yield the findings of the clock and of the disk."""
     yield from stalls.findings() if stalls is not None else ()
     yield from disk.findings(rate_bps) if disk is not None else ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -45,8 +46,13 @@ SWITCHES: Mapping[str, str] = {
 BUFFERS = {"ipv4.tcp_rmem": "received", "ipv4.tcp_wmem": "sent"}
 MEMORY = "ipv4.tcp_no_metrics_save"
 
-#: A buffer is called small if it does not hold a round trip of that many seconds at the interface's rate.
+#: RTT in seconds for which buffers are sized if none is given.
 LONG_S = 0.1
+
+#: Buffer per bandwidth-delay product. Linux advertises about half of a receive buffer as window: the rest is the
+#: overhead of its packets (ip-sysctl, tcp_adv_win_scale). It lets a send buffer grow to twice the congestion window
+#: (`tcp_sndbuf_expand`), so that the application can write while a window is in flight.
+BUFFER_BDP = 2
 
 #: Rate that is taken where the kernel tells none, in bit/s.
 DEFAULT_BPS = 1e9
@@ -106,11 +112,17 @@ def read() -> Settings:
     )
 
 
-def findings(host: Settings) -> Iterator[Finding]:
-    """Yield the settings that limit transfers."""
+def findings(host: Settings, rate_bps: float | None = None, rtt_s: float | None = None) -> Iterator[Finding]:
+    """Yield the settings that limit transfers; of a given path also that the socket buffers suffice.
+
+    Args:
+        host: the settings.
+        rate_bps: the rate of the path; None: the fastest interface's.
+        rtt_s: its RTT; None: a long one, which makes small buffers advice and no fault.
+    """
     yield from _switches(host)
     for name, ends in BUFFERS.items():
-        yield from _buffer(host, name, ends)
+        yield from _buffer(host, name, ends, rate_bps or host.fastest_bps, rtt_s)
     if host.sysctls.get(MEMORY) == "0":
         sentence = "The kernel caches the slow-start threshold and RTT of each peer: repeated measurements differ."
         yield Finding("settings", sentence, {f"net.{MEMORY}": 0}, f"sysctl -w net.{MEMORY}=1 while measuring.")
@@ -123,15 +135,26 @@ def _switches(host: Settings) -> Iterator[Finding]:
             yield Finding("settings", f"net.{name} is off: {cost}.", {f"net.{name}": 0}, advice, bad=True)
 
 
-def _buffer(host: Settings, name: str, ends: str) -> Iterator[Finding]:
-    required_bytes = LONG_S * host.fastest_bps / 8
+def _buffer(host: Settings, name: str, ends: str, rate_bps: float, rtt_s: float | None) -> Iterator[Finding]:
+    """Yield whether the largest buffer of a connection holds what a path needs."""
     words = host.sysctls.get(name, "").split()
-    if len(words) == 3 and int(words[2]) < required_bytes:
-        size, limit = numbers.value(int(words[2]), "bytes"), numbers.value(int(words[2]) * 8 / LONG_S, "bit/s")
-        over = f"over a round trip of {numbers.value(LONG_S, 's')}"
-        sentence = f"With net.{name} of {size} no connection gets more than {limit} {ends} {over}."
-        advice = f'sysctl -w net.{name}="{words[0]} {words[1]} {int(required_bytes)}" if long paths matter.'
-        yield Finding("settings", sentence, {f"net.{name}": int(words[2]), "needed_bytes": required_bytes}, advice)
+    if len(words) != 3:
+        return
+    path_s, max_bytes = rtt_s or LONG_S, int(words[2])
+    bdp_bytes = rate_bps * path_s / 8
+    required_bytes = math.ceil(BUFFER_BDP * bdp_bytes)
+    evidence = {f"net.{name}": max_bytes, "bdp_bytes": bdp_bytes, "needed_bytes": required_bytes}
+    size, rtt = numbers.value(max_bytes, "bytes"), numbers.value(path_s, "s")
+    if max_bytes < required_bytes:
+        limit = numbers.value(8 * max_bytes / BUFFER_BDP / path_s, "bit/s")
+        sentence = f"With net.{name} of {size} no connection gets more than about {limit} {ends} over an RTT of {rtt}."
+        wanted = "" if rtt_s else " if long paths matter"
+        advice = f'sysctl -w net.{name}="{words[0]} {words[1]} {required_bytes}"{wanted}: {BUFFER_BDP} BDP.'
+        yield Finding("settings", sentence, evidence, advice, bad=rtt_s is not None)
+    elif rtt_s:
+        rate = numbers.value(rate_bps, "bit/s")
+        sentence = f"net.{name} of {size} is enough for a connection with {rate} {ends} over an RTT of {rtt}."
+        yield Finding("settings", sentence, evidence)
 
 
 def is_virtual(cpuinfo: str) -> bool:

@@ -201,12 +201,29 @@ def agreement(evaluation: Evaluation) -> list[list[str]]:
 
 
 def summary(evaluation: Evaluation) -> str:
-    """Return the outcome in a sentence."""
-    harm = [finding for finding in evaluation.findings if finding.kind == "harm"]
-    counts = {verdict: sum(f.verdict == verdict for f in harm) for verdict in (WORSE, NO_WORSE, UNDECIDED)}
-    parts = [f"{verdict} in {count}" for verdict, count in counts.items() if count]
+    """Return the outcome: in how many sections the candidate is more harmful, and the worst of them."""
+    scores = scorecard(evaluation)
+    judged = [score for score in scores if any(score.counts["harm", verdict] for verdict in VERDICTS)]
     references = " and ".join(evaluation.request.references)
-    return f"{counted(len(harm), 'comparison')} of harm with {references}: {', '.join(parts) or 'none was made'}."
+    if not judged:
+        return f"No comparison of harm with {references} was made."
+    harmful = [score for score in judged if score.counts["harm", WORSE]]
+    undecided = sum(bool(score.counts["harm", UNDECIDED]) for score in judged if score not in harmful)
+    counts = f"{evaluation.request.name} is more harmful than {references} in {len(harmful)} of {_sections(judged)}"
+    open_ones = f", and undecided in {undecided}" if undecided else ""
+    worst = max(
+        (score.worst for score in harmful if score.worst),
+        key=lambda finding: finding.smallest.mean if finding.smallest else 0.0,
+        default=None,
+    )
+    if worst is None:
+        return f"{counts}{open_ones}."
+    what = f"{worst.section} {SECTIONS[worst.section]}, {METRICS[worst.metric].label}"
+    return f"{counts}{open_ones}. The worst: {what}, excess of harm {excess_text(worst)}."
+
+
+def _sections(scores: Sequence[Score]) -> str:
+    return counted(len(scores), "section") + (" and engines" if len({score.engine for score in scores}) > 1 else "")
 
 
 def method(request: Request) -> str:

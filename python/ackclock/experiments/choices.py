@@ -42,6 +42,8 @@ from ackclock.metrics.summary import subtract, summarise
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
 from ackclock.scenario.points import short_labels
+from ackclock.scenario.traffic.flows import Flows
+from ackclock.scenario.traffic.quic import QuicFlows
 
 #: The option that names the choices.
 TRY = "--try"
@@ -49,8 +51,11 @@ TRY = "--try"
 #: Keys of the seeds, which all choices share.
 SEEDS = ("seeds", "repeats")
 
-#: The key whose choices may harm other flows, and the size of flows that leave the network to the others.
-CONGESTION, ONE_PACKET = KEYS["congestion"], "1p"
+#: The key whose choices may harm other flows.
+CONGESTION = KEYS["congestion"]
+
+#: The size of flows that leave the network to the others: in QUIC, whose sizes are in bytes, one packet has one.
+ONE_PACKET, ONE_BYTE = "1p", "1B"
 
 #: The table as JSON, in the folder.
 TABLE = "comparison.json"
@@ -258,7 +263,7 @@ class Competition:
         all_mixed, all_by_itself = _judged(main), _judged(solo)
         for choice, label in enumerate(labels):
             for group, case in self.own_kind.items():
-                is_own = plans[choice].groups[0].congestion == plans[choice].groups[group].congestion
+                is_own = _same_algorithm(plans[choice], group)
                 for metric, more in JUDGED.items():
                     mixed, by_itself = all_mixed[metric], all_by_itself[metric]
                     suffered = _harm(by_itself.get((1 + choice, 0), {}), mixed.get((choice, 0), {}), more=more)
@@ -278,7 +283,7 @@ def _competition(loaded: Loaded, found: Vary, plan: Plan) -> Competition | None:
     if found.key != CONGESTION or not groups or "size" in flows[0]:
         return None
     first, others = flows[0], flows[1:]
-    own = {number: [{**first, "congestion": _algorithm(flows[number], plan, number)}, *others] for number in groups}
+    own = {number: [_as_own_kind(first, flows[number], plan, number), *others] for number in groups}
     cases = [[_idle(first), *others]]
     cases += [[{**first, "congestion": value}, *map(_idle, others)] for value in found.values]
     cases += [case for place, case in enumerate(own.values()) if case not in [*own.values()][:place]]
@@ -286,13 +291,38 @@ def _competition(loaded: Loaded, found: Vary, plan: Plan) -> Competition | None:
 
 
 def _idle(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {**table, "size": ONE_PACKET}
+    return {**table, "size": ONE_BYTE if _is_quic(table) else ONE_PACKET}
+
+
+def _is_quic(table: Mapping[str, Any]) -> bool:
+    return table.get("transport") == "quic"
+
+
+def _as_own_kind(first: Mapping[str, Any], other: Mapping[str, Any], plan: Plan, number: int) -> dict[str, Any]:
+    """Return the first group with another's algorithm, and with its transport if that differs."""
+    if _is_quic(first) == _is_quic(other):
+        return {**first, "congestion": _algorithm(other, plan, number)}
+    of_any = (Flows.model_fields.keys() & QuicFlows.model_fields.keys()) - {"transport", "congestion"}
+    placed = {key: value for key, value in first.items() if key in of_any}
+    return placed | {key: value for key, value in other.items() if key not in of_any}
 
 
 def _algorithm(table: Mapping[str, Any], plan: Plan, number: int) -> Any:
-    """Return a group's congestion control as written, else that of its stack."""
-    congestion = plan.groups[number].congestion
-    return table.get("congestion") or (congestion.kind if congestion else None)
+    """Return a group's congestion control as written, else the name of its stack's default."""
+    return table.get("congestion") or _kind(plan, number)
+
+
+def _kind(plan: Plan, group: int) -> str | None:
+    """Return the name of a group's congestion control."""
+    congestion = plan.groups[group].congestion
+    quic = (flow.congestion for flow in plan.datagrams if flow.group == group and flow.is_quic)
+    return congestion.kind if congestion else next(quic, None)
+
+
+def _same_algorithm(plan: Plan, group: int) -> bool:
+    """Return True if a group has the congestion control and the transport of the first one."""
+    one, other = plan.groups[0].congestion, plan.groups[group].congestion
+    return one == other and (one is not None or _kind(plan, 0) == _kind(plan, group))
 
 
 def _judged(sweep: Sweep) -> Mapping[str, Mapping[tuple[int, int], BySeed]]:

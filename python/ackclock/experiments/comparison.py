@@ -113,7 +113,7 @@ class Comparison:
         """Why the results may mislead, in sentences."""
         if self.plan is None:
             return []
-        settings = [guards.Setting(name, self.plan, name, rows) for name, rows in self.values.items()]
+        settings = [guards.Setting(name, self.plan, name, rows, self.data[name]) for name, rows in self.values.items()]
         return guards.warnings(settings, perturbed=any(PHASE in data.manifest for data in self.data.values()))
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Guards: warnings about set-ups and results that may mislead, as sentences under a result and as `warnings` in JSON.
 
-A guard of a plan needs no run, a guard of a result the metrics of its runs. Both are listed in one tuple each.
+A guard of a plan needs no run, a guard of a result its runs or their metrics.
 
 - *Models of many flows* were compared with packets in a range of plans (`docs/make_fitted.py`, with a queue of a tenth
   of a bandwidth-delay product in `docs/concepts/fluid.md`). The number of flows, the queue and a flow's share of the
@@ -32,14 +32,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ackclock import algorithms, repr_format
 from ackclock.experiments import phase_effects
-from ackclock.figures import numbers
-from ackclock.metrics import groups
+from ackclock.figures import numbers, summary_text
+from ackclock.metrics import groups, runs
+from ackclock.metrics.protocols import Recorded
 from ackclock.plan import FlowPlan, LinkPlan, Plan, QueuePlan
 
 #: The metrics of one run, by name.
 Row: TypeAlias = Mapping[str, Any]
 
-#: A guard of a plan with an engine, and one of a result: a sentence; None where nothing is wrong.
+#: A guard of a plan with an engine, and one of the metrics of its runs: a sentence; None where nothing is wrong.
 PlanGuard: TypeAlias = Callable[[Plan, str], str | None]
 ResultGuard: TypeAlias = Callable[[Sequence[Row]], str | None]
 
@@ -88,42 +89,51 @@ NOT_COMPARED = (
 
 
 class Setting(NamedTuple):
-    """A plan with an engine and its runs, and what distinguishes it from the other settings of an experiment."""
+    """A plan with an engine and its runs, and what distinguishes it from the other settings of an experiment.
+
+    `rows` are the metrics of its runs, `data` the runs themselves, if they are there: their guards name the flows.
+    """
 
     name: str
     plan: Plan
     engine: str
     rows: Sequence[Row] = ()
+    data: Recorded | None = None
 
 
-def warnings(settings: Iterable[Setting], *, perturbed: bool = False, starved: Sequence[str] = ()) -> list[str]:
+def warnings(settings: Iterable[Setting], *, perturbed: bool = False) -> list[str]:
     """Return the warnings about an experiment, each once, with the setting if it is not all of them.
 
-    Perturbed runs, if they were made, find phase effects; `starved` are sentences that name who starves, if the runs
-    themselves are there and not only their metrics.
+    Perturbed runs, if they were made, find phase effects.
     """
     every = list(settings)
-    merged = list(starved)
+    named = [{find: find(runs(each.data)) if each.data else {} for find in DATA_GUARDS} for each in every]
+    merged: list[str] = []
+    for find in DATA_GUARDS:
+        for group in dict.fromkeys(group for sentences in named for group in sentences[find]):
+            texts = (sentences[find].get(group) for sentences in named)
+            merged += _merged(every, texts)
     for guard in PLAN_GUARDS:
         if not (perturbed and guard is phase_doubt):
-            merged += _merged([(each.name, guard(each.plan, each.engine)) for each in every])
+            merged += _merged(every, (guard(each.plan, each.engine) for each in every))
     for check in RESULT_GUARDS:
-        if not (starved and check is starvation):
-            merged += _merged([(each.name, check(each.rows)) for each in every])
+        is_named = [check is starvation and bool(found[summary_text.starvation]) for found in named]
+        pairs = zip(every, is_named, strict=True)
+        merged += _merged(every, (None if known else check(each.rows) for each, known in pairs))
     return merged
 
 
-def _merged(found: Sequence[tuple[str, str | None]]) -> Iterator[str]:
+def _merged(settings: Sequence[Setting], texts: Iterable[str | None]) -> Iterator[str]:
     """Yield one sentence for all settings that have the same thing wrong with them."""
-    wrong = [(name, text) for name, text in found if text]
+    wrong = [(each.name, text) for each, text in zip(settings, texts, strict=True) if text]
     if not wrong:
         return
     name, text = wrong[0]
-    if len({text for _, text in wrong}) == 1 and len(wrong) == len(found):
+    if len({text for _, text in wrong}) == 1 and len(wrong) == len(settings):
         yield text
         return
     others = len(wrong) - 1
-    more = f" The same at {others:,} more of {repr_format.counted(len(found), 'setting')}." if others else ""
+    more = f" The same at {others:,} more of {repr_format.counted(len(settings), 'setting')}." if others else ""
     yield f"{name}: {text}{more}"
 
 
@@ -368,8 +378,8 @@ def starvation(rows: Sequence[Row]) -> str | None:
         mean = math.fsum(known) / len(known) if known else math.inf
         if mean < groups.STARVED:
             return (
-                f"The {worst} that is worst off gets {numbers.value(mean, 'share')} of its max-min fair share: below "
-                f"{numbers.value(groups.STARVED, 'share', 2)} it starves."
+                f"Starved: the {worst} that is worst off gets {numbers.value(mean, 'share')} of its max-min fair "
+                f"share, less than {numbers.value(groups.STARVED, 'share', 2)}."
             )
     return None
 
@@ -387,5 +397,8 @@ PLAN_GUARDS: tuple[PlanGuard, ...] = (
     small_limit_doubt,
 )
 
-#: Guards of results.
+#: Guards of runs: from views of them to a sentence for each group of flows.
+DATA_GUARDS = (summary_text.ended_flows, summary_text.starvation)
+
+#: Guards of the metrics of runs.
 RESULT_GUARDS: tuple[ResultGuard, ...] = (equal_seeds, starvation)

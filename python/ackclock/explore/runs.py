@@ -261,15 +261,11 @@ def _numbers(data: Dataset, plan: Plan) -> dict[str, Any]:
     table = data.metrics()
     heads, rows = summary_text.group_table(table["groups"])
     each = [one["metrics"] for one in table["runs"]]
-    starved = summary_text.starvation(metrics.runs(data))
     return {
         "groups": {"heads": heads, "rows": rows},
         "metrics": _main(table["summary"]),
         "values": {name: table["summary"][name]["mean"] for name in metrics.main("table")},
-        "warnings": [
-            *summary_text.ended_flows(metrics.runs(data)),
-            *guards.warnings([guards.Setting("", plan, ENGINE, each)], starved=starved),
-        ],
+        "warnings": guards.warnings([guards.Setting("", plan, ENGINE, each, data)]),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ackclock import algorithms
 from ackclock.errors import InputError
 from ackclock.figures import curves, figure_spec, numbers, overlay
 from ackclock.figures.curves import Lines
@@ -164,7 +165,23 @@ def queue(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
     caption = (
         f"Packets waiting at {samples.where}, and how long those that left in each interval had waited (their mean)."
     )
-    return _over_run(view, "queue", "Queue at the bottleneck", caption, [above, below], f"Queue at {samples.where}")
+    title = f"Queue at {samples.where}"
+    if several := _several(view, samples.link):
+        title += f": the queues of {several.name} together"
+        caption += (
+            f" Both are of all queues of {several.name} together ({several.queues}); the figure delay shows each "
+            "flow's delay (delays = true in [record])."
+        )
+    return _over_run(view, "queue", "Queue at the bottleneck", caption, [above, below], title)
+
+
+def _several(view: RunView, link: int) -> algorithms.AlgorithmSpec | None:
+    """Return the spec of a link's qdisc if it has several queues, whose samples are of all of them together."""
+    known = view.plan.links[link].queue if link < len(view.plan.links) else None
+    if known is None or known.discipline not in algorithms.names("queue"):
+        return None
+    spec = algorithms.spec("queue", known.discipline)
+    return spec if spec.queues else None
 
 
 def _samples(view: RunView, link: int, column: str) -> tuple[Array, Array]:

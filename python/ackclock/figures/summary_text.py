@@ -254,8 +254,8 @@ def _group_cell(means: Mapping[str, Mapping[str, Any]], metrics: Sequence[str]) 
     return numbers.NOTHING if is_alone else numbers.value(*next(known, (None, "")))
 
 
-def starvation(views: Iterable[RunView]) -> list[str]:
-    """Return a sentence for each group of which flows starve in a run: the run in which most do."""
+def starvation(views: Iterable[RunView]) -> dict[str, str]:
+    """Return a sentence for each group of which flows starve in a run, by its name: the run in which most do."""
     worst: dict[str, tuple[int, str]] = {}
     for view in views:
         for name, few, count in groups.starved(view):
@@ -268,11 +268,14 @@ def starvation(views: Iterable[RunView]) -> list[str]:
                 f"{numbers.value(fair_bps, 'bit/s')} ({view.name})."
             )
             worst[name] = max(worst.get(name, (0, "")), (len(few), text), key=lambda pair: pair[0])
-    return [text for _, text in worst.values()]
+    return {name: text for name, (_, text) in worst.items()}
 
 
-def ended_flows(views: Iterable[RunView]) -> list[str]:
-    """Return a sentence for each group of which circuit breakers ended flows in a run: the run in which most ended."""
+def ended_flows(views: Iterable[RunView]) -> dict[str, str]:
+    """Return a sentence for each group of which circuit breakers ended flows in a run, by its name.
+
+    It is about the run in which most ended.
+    """
     worst: dict[str, tuple[int, str]] = {}
     for view in views:
         trips = view.events_of("circuit_breaker") if view.has_datagrams else pl.DataFrame()
@@ -283,7 +286,7 @@ def ended_flows(views: Iterable[RunView]) -> list[str]:
             own = trips.filter(pl.col("flow").is_in([flow for flow in names if names[flow] == name]))
             if own.height > worst.get(name, (0, ""))[0]:
                 worst[name] = own.height, _ended_sentence(name, own, [*names.values()].count(name), view.name)
-    return [text for _, text in worst.values()]
+    return {name: text for name, (_, text) in worst.items()}
 
 
 def _ended_sentence(name: str, trips: pl.DataFrame, count: int, run: str) -> str:

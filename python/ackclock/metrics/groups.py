@@ -4,7 +4,7 @@
 tenth of each other: an algorithm can be asked to treat them alike. Transfers of a workload are alike if all have one
 size. Of flows that were not planned (captures, imports), those of a group are alike.
 
-*Max-min fair shares* are those of the plan's long-lived flows, TCP's and those of media: what the links have for them,
+*Max-min fair shares* are those of the plan's long-lived flows, of TCP, QUIC and media: what the links have for them,
 as goodput, is shared so that no flow can get more without taking it from one that has no more (Bertsekas and Gallager
 1992, section 6.5.2). What the links have for them is what they delivered and what was left unused, so what generated
 transfers, other datagrams and retransmissions took is not theirs. A flow asks for no more than its application's rate
@@ -37,6 +37,11 @@ STARVED = 0.1
 
 #: Bytes that timestamps add to a segment (RFC 7323 appendix A).
 TIMESTAMPS_BYTES = 12
+
+#: Bytes of a QUIC packet besides its stream data: a short header of 11 (flags, a connection ID of 8, a packet number of
+#: 2: RFC 9000 section 17.3.1), the tag of 16 (RFC 9001 section 5.3) and the header of a STREAM frame without a length,
+#: 6 with an offset of 4 (RFC 9000 section 19.8). Other frames are few in the packets of a bulk transfer.
+QUIC_BYTES = 33
 
 Classes = npt.NDArray[np.int64]
 
@@ -179,14 +184,16 @@ class _Active(NamedTuple):
 
 
 def _transfers(view: RunView) -> Iterator[_Active]:
-    """Yield the TCP flows of the plan without an end that were active for most of the measured part."""
+    """Yield the plan's flows of TCP and QUIC without an end that were active for most of the measured part."""
     plan = view.plan
+    planned = (*plan.flows, *plan.datagrams)
     for block in payload(view):
         for number, counted, active_s in zip(*(column.tolist() for column in block), strict=True):
-            flow = plan.flows[number] if number < len(plan.flows) else None
-            if flow is None or flow.size_bytes is not None or active_s < MIN_ACTIVE * view.measured_s:
+            if number >= len(planned) or active_s < MIN_ACTIVE * view.measured_s:
                 continue
-            if demand := _demand(plan, flow):
+            flow = planned[number]
+            demand = _tcp_demand(plan, flow) if isinstance(flow, PartialFlow) else _quic_demand(plan, flow)
+            if demand:
                 yield _Active(number, _name(plan, flow.group), 8 * counted / active_s, demand)
 
 
@@ -218,8 +225,32 @@ def _media_demand(plan: PartialPlan, media: PartialDatagrams) -> Demand | None:
     return Demand(links, demand_bps, (packet_bytes + overhead_bytes) / media.payload_bytes) if links else None
 
 
-def _demand(plan: PartialPlan, flow: PartialFlow) -> Demand | None:
-    """Return what a flow asks for; None if its path or its TCP is not known, or an application limits it otherwise."""
+def _quic_demand(plan: PartialPlan, flow: PartialDatagrams) -> Demand | None:
+    """Return what a QUIC connection without an end asks for; None for others, or where its path is not known.
+
+    Each stream has a receive window.
+    """
+    source, payload_bytes = flow.source, flow.payload_bytes or 0
+    if source.get("kind") not in ("quic", "stack") or source.get("size_bytes") is not None:
+        return None
+    if flow.forward is None or not flow.forward.hops or payload_bytes <= QUIC_BYTES:
+        return None
+    links = tuple(hop.link for hop in flow.forward.hops if hop.link is not None)
+    overhead_bytes = max((plan.links[link].frame_overhead_bytes or 0 for link in links), default=0)
+    wire_bytes = payload_bytes + (flow.header_bytes or 0) + overhead_bytes
+    window_bytes, streams = source.get("receive_window_bytes"), source.get("streams", 1)
+    demand_bps = math.inf
+    if flow.base_rtt_s and isinstance(window_bytes, int) and isinstance(streams, int):
+        demand_bps = 8 * window_bytes * streams / flow.base_rtt_s
+    return Demand(links, demand_bps, wire_bytes / (payload_bytes - QUIC_BYTES))
+
+
+def _tcp_demand(plan: PartialPlan, flow: PartialFlow) -> Demand | None:
+    """Return what a TCP flow without an end asks for; None for one with an end, or whose application limits it
+    otherwise, and if its path or its TCP is not known.
+    """  # noqa: D205
+    if flow.size_bytes is not None:
+        return None
     group = plan.groups[flow.group] if flow.group < len(plan.groups) else None
     if flow.forward is None or not flow.forward.hops or group is None or group.tcp is None:
         return None
@@ -256,7 +287,7 @@ def _name(plan: PartialPlan, group: int) -> str:
 
 
 def min_share(view: RunView) -> float | None:
-    """Smallest share: the least goodput of a long-lived flow over its max-min fair share; below 0.1 it starves.
+    """Smallest ratio of a long-lived flow's goodput to its max-min fair share; below 0.1 it starves.
 
     Of the flows of the plan that were active for nine tenths of the measured part. 1 where all have their shares, in
     whatever groups they are, whatever their RTTs. Null where the paths are not known, and for one flow by itself: what
@@ -268,7 +299,7 @@ def min_share(view: RunView) -> float | None:
 
 
 def min_group_share(view: RunView) -> float | None:
-    """Smallest share of a group: the least mean, over a group's long-lived flows, of goodput over max-min fair share.
+    """Smallest of the groups' ratios of goodput to max-min fair share, each a mean over a group's long-lived flows.
 
     1 where no group takes from another; below 0.1 a group starves. As `min_share`, and null where there is one group
     only. Source: as there.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ackclock import _core
+from ackclock import _core, repr_format
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.engines import simulator
 from ackclock.engines.engine import manifest
@@ -130,7 +130,8 @@ class Network:
         self._open = ExitStack()
         self._is_over = threading.Event()
         self._data: Dataset | None = None
-        self._counted: Mapping[str, Any] | None = None
+        self._counted: dict[str, Any] | None = None
+        self._relay: Relay | None = None
         self._started: list[subprocess.Popen[Any]] = []
         self._readers: list[threading.Thread] = []
 
@@ -174,8 +175,8 @@ class Network:
         self._sockets = Sockets(self._started_s, self._bridge.relayed)
         if self._internet:
             tcp, udp = self._ends[self._names[0]].relay_sockets
-            relay = Relay(tcp, udp, self._bridge.relayed)
-            self._open.callback(relay.stop)
+            self._relay = Relay(tcp, udp, self._bridge.relayed)
+            self._open.callback(self._relay.stop)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._names]
         for reader in self._readers:
             reader.start()
@@ -298,7 +299,7 @@ class Network:
 
     @property
     def time_kept(self) -> tuple[str, tuple[str, ...]]:
-        """A sentence on how late packets were, and warnings; after the end."""
+        """A sentence on how late packets were, and warnings of that and of lost packets; after the end."""
         self.dataset()
         assert self._counted is not None
         return _judged(self._counted)
@@ -311,6 +312,8 @@ class Network:
     def _stop(self) -> None:
         self._sockets.begin(self._bridge.take_begun())
         self._counted = self._bridge.stop()
+        if self._relay is not None:
+            self._counted["relay_lost_datagrams"] = self._relay.lost_datagrams
 
     def _read(self, name: str) -> None:
         """Read the reports of an end."""
@@ -359,15 +362,25 @@ def signals_for_program() -> Iterator[None]:
 
 def _judged(counted: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Return a sentence on how late packets were, and warnings."""
-    late = counted["lateness"]
+    late, warnings = counted["lateness"], [*_lost(counted)]
     if not late["packets"]:
-        return "No packet has crossed the network.", ()
+        return "No packet has crossed the network.", tuple(warnings)
     shown = {name: f"{late[name] * 1e3:.3g} ms" for name in ("p50_s", "p99_s", "worst_s")}
     said = f"Packets left late by {shown['p50_s']} (median), {shown['p99_s']} (99 %), {shown['worst_s']} (worst)."
-    warnings = []
     if late["p99_s"] > BOUND_S:
         warnings.append(
             f"this was no emulation of the scenario: 1 % of the packets were late by more than {shown['p99_s']}; "
             f"expected at most {BOUND_S * 1e3:g} ms (is the machine busy?)"
         )
     return said, tuple(warnings)
+
+
+def _lost(counted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a warning for each place outside the scenario that has lost packets."""
+    if lost := counted.get("relay_lost_datagrams"):
+        yield (
+            f"the relay of --internet lost {repr_format.counted(lost, 'datagram')} in full socket buffers, not in the "
+            "scenario's network (sysctl net.core.rmem_max allows larger ones)"
+        )
+    if lost := counted["unwritten_packets"]:
+        yield f"the device of an end took no more: {repr_format.counted(lost, 'packet')} lost behind the last link"

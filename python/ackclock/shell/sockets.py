@@ -49,6 +49,11 @@ class _Socket:
             self.reported.popleft()
         return self.reported[0][1] if self.reported and self.reported[0][0] <= time_s else None
 
+    def keep_last(self) -> None:
+        """Forget all reports but the last."""
+        while len(self.reported) > 1:
+            self.reported.popleft()
+
     @property
     def acknowledged_bytes(self) -> int:
         return int(self.latest.get("acknowledged_bytes", 0))
@@ -83,15 +88,20 @@ class Sockets:
                 self._of_flow.setdefault(flow, []).append(self._pair(ends))
 
     def fill(self, samples: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of `flow_samples` with the windows of flows that have one connection."""
+        """Return the columns of `flow_samples` with the windows of flows that have one connection.
+
+        Reports that no sample can need any more are dropped, so a socket keeps its last one.
+        """
         flows = np.asarray(samples["flow"])
         filled = {name: np.array(samples[name], dtype=np.float64) for name in WINDOWS}
         with self._lock:
-            for flow in sorted(self._of_flow.keys() & set(flows.tolist())):
-                connections = self._of_flow[flow]
-                if len(connections) > 1:  # they share the flow, and each has its window
-                    continue
+            for flow, connections in self._of_flow.items():
                 sender = max(connections[0], key=lambda one: one.acknowledged_bytes)
+                for one in (one for pair in connections for one in pair if one is not sender):
+                    one.keep_last()
+                if len(connections) > 1:  # they share the flow, and each has its window
+                    sender.keep_last()
+                    continue
                 for row in np.flatnonzero(flows == flow):
                     if found := sender.at(float(samples["time_s"][row])):
                         for name, column in filled.items():

@@ -16,7 +16,7 @@ import ackclock as ac
 from ackclock import metrics
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
-from ackclock.figures import curves, plots, result_figures
+from ackclock.figures import curves, plots, result_figures, run_figures
 from ackclock.metrics.distributions import empirical
 
 
@@ -213,3 +213,18 @@ def test_goodput_of_late_flows() -> None:
     place = int(np.searchsorted(lines.times_s, 2.5))
     samples = view.rows("flow_samples").frame().filter(pl.col("time_s") == lines.times_s[place])
     assert lines.values[place, 0] == pytest.approx(8 * samples["delivered_bytes"][0] / window_s)
+
+
+@pytest.mark.parametrize(
+    ("queue", "title"),
+    [
+        ('{ discipline = "dualpi2" }', "Queue at the bottleneck: the queues of dualpi2 together"),
+        ('{ discipline = "pfifo", limit = "20p" }', "Queue at the bottleneck"),
+    ],
+)
+def test_the_samples_of_several_queues_are_announced_as_their_sum(queue: str, title: str) -> None:
+    network = f'[network]\ntopology = "dumbbell"\nrate = "10Mbit"\nrtt = "20ms"\nqueue = {queue}\n'
+    data = ac.run(ac.loads(f'duration = "2s"\n{network}[[flows]]\n'))
+    drawing = run_figures.queue(next(metrics.runs(data)))
+    assert drawing.title == title
+    assert ("the L queue and the C queue" in drawing.caption) == ("dualpi2" in queue)

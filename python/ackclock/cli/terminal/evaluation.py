@@ -11,7 +11,7 @@ from ackclock.cli.terminal import output
 from ackclock.evaluate import SECTIONS, dossier
 from ackclock.evaluate.cases import Case
 from ackclock.evaluate.run import NOT_SELECTED, Evaluation, Request
-from ackclock.evaluate.verdicts import Change, Finding
+from ackclock.evaluate.verdicts import MARGIN, Change, Finding
 from ackclock.repr_format import counted
 
 #: Findings that the outcome names.
@@ -36,14 +36,17 @@ def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -
     """Print the outcome, the scorecard, the changes and the sections without a scenario."""
     console = output.console()
     console.print(Text(f"{evaluation.request.name} by RFC 9743", style="bold"))
-    console.print(dossier.summary(evaluation), soft_wrap=True)
+    console.print(Text(dossier.summary(evaluation)))
     several = len(evaluation.request.engines) > 1
-    table = output.table("section", "criterion", "more", "no more", "undecided", "worse", left=2)
+    table = output.table("section", "criterion", "more harmful", "not more", "undecided", "worse", left=2)
     for score in dossier.scorecard(evaluation):
         criterion = f"{SECTIONS[score.section]} ({score.engine})" if several else SECTIONS[score.section]
         table.add_row(score.section, criterion, *dossier.cells(score))
     console.print(table)
-    console.print("Verdicts on harm: more or no more harmful, or undecided; on performance: worse.")
+    console.print(
+        f"Comparisons by verdict. Not more: less than {MARGIN * 100:g} % of harm in excess of a reference "
+        "(non-inferior). Worse: what the tested flows themselves get."
+    )
     if changes is not None:
         _print_changes(changes)
     for line in _worst_findings(evaluation):

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from ackclock import metrics, repr_format
-from ackclock.dataset import folders, lazy_frame, manifests, result_kind
+from ackclock.dataset import Dataset, Part, folders, lazy_frame, manifests, result_kind
 from ackclock.dataset.manifests import PLACES, POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, no_progress
@@ -24,12 +24,13 @@ from ackclock.experiments.sweep import designs
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.designs import Shard
 from ackclock.experiments.sweep.folder import Parts, read_manifest
-from ackclock.experiments.sweep.spec import SweepSpec, different
+from ackclock.experiments.sweep.spec import KEPT, SweepSpec, different
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.input.source import Source
 from ackclock.metrics import METRICS, Summary, main
 from ackclock.metrics.protocols import PHASE
+from ackclock.plan import Plan
 from ackclock.scenario import planning, points
 from ackclock.scenario.points import Axis, NumericColumn
 from ackclock.system import files
@@ -80,6 +81,13 @@ class Sweep:
             raise InputError(f"{self.folder}: found no table {table!r}; expected a sweep that was run with --samples")
         manifest.check(manifest.under(place), [place])
         return parts.scan(self.folder, table, manifest.files).sort("run", maintain_order=True)
+
+    def of_point(self, point: int, plan: Plan) -> Dataset:
+        """Return a point's runs as a dataset with the tables `flows` and `links`; `plan` is the point's."""
+        runs = self.table.filter(point=point).select("run", "seed").to_dicts()
+        tables = {name: self.scan(name).filter(point=point).drop("point").collect() for name in KEPT}
+        parts_of = {name: (Part(rows),) for name, rows in tables.items()}
+        return Dataset({**self.manifest, "plan": plan.to_dict(), "runs": runs}, parts_of)
 
     @checked(table=optional(arguments.WORD))
     def to_pandas(self, table: str | None = None) -> Any:

@@ -214,6 +214,9 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     return replace(job, jobs=jobs, restart=restart, command=command, target=target).perform(progress)
 
 
+#: Number of points up to which warnings name who starves; of more only the metrics are read.
+MAX_NAMED = 32
+
 #: Number of points that have pilots for a forecast.
 MAX_PILOTS = 16
 
@@ -260,8 +263,15 @@ class Job:
                 "point", maintain_order=True
             )
         }
+        are_few = len(rows) <= MAX_NAMED
         settings = (
-            guards.Setting(described(point.values), point.plan, self.spec.engine, rows[point.number])
+            guards.Setting(
+                described(point.values),
+                point.plan,
+                self.spec.engine,
+                rows[point.number],
+                done.of_point(point.number, point.plan) if are_few else None,
+            )
             for point in self.loaded.points(list(rows))
         )
         return guards.warnings(settings, perturbed=self.perturbed is not None)

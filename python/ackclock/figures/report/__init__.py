@@ -187,7 +187,7 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "warnings": [
             sentence
             for find in (summary_text.ended_flows, summary_text.starvation)
-            for sentence in find(metrics.runs(result.runs.data))
+            for sentence in find(metrics.runs(result.runs.data)).values()
         ],
         "groups": _group_table(result.runs.data),
         "cards": _cards(summaries, alone=result.subject.flows + result.subject.datagrams == 1),
