@@ -18,17 +18,18 @@ import make_cubic_in_quic as page  # noqa: E402
 
 def test_the_table_has_every_run_of_every_cell():
     kept = pl.read_csv(page.TABLE)
-    expected = {(run, *cell, seed) for run, cell, seed in itertools.product(page.RUNS, page.CELLS, page.SEEDS)}
+    runs = (*page.RUNS, *page.VARIANTS)
+    expected = {(run, *cell, seed) for run, cell, seed in itertools.product(runs, page.CELLS, page.SEEDS)}
     assert set(kept.select("run", "rtt", "buffer", "seed").rows()) == expected
 
 
 def test_what_the_page_states_is_true_of_the_kept_runs():
     text = page.page(pl.read_csv(page.TABLE))
-    assert len(claims.CLAIM.findall(text)) == 5
+    assert len(claims.CLAIM.findall(text)) == 10
     assert claims.untrue(text) == []
 
 
-@pytest.mark.parametrize("run", [page.TCP, page.ENGINE, page.OWN])
+@pytest.mark.parametrize("run", [page.TCP, page.ENGINE, page.OWN, page.FRACTIONS])
 def test_a_run_of_the_packet_engine_is_the_kept_one(run):
     (kept,) = pl.read_csv(page.TABLE).filter(run=run, rtt="20ms", buffer="0.5bdp", seed=1).iter_rows(named=True)
     for metric, value in page.measure(run, "20ms", "0.5bdp", 1).items():

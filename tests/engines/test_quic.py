@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
-from ackclock import engines, metrics
+from ackclock import engines, metrics, qlog
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning
 
@@ -295,3 +295,37 @@ def test_the_clock_and_the_random_numbers_of_the_host_do_not_matter(tmp_path: Pa
     # may draw their keys once.
     clock_calls, random_calls = first[1:]
     assert clock_calls == 1 and random_calls in (0, 1)
+
+
+# ---- the stack's own log
+
+
+def test_a_log_of_the_stack_has_the_run_in_it(tmp_path: Path) -> None:
+    """Its packets are those of the tables, its times those of the run, and every run writes the same."""
+    plan = planning.loads(scenario(QUIC, TCP, "[record]\nqlog = true\n", duration="3s", warmup="0s")).plan()
+    assert plan.logged_flows == (1,)
+    data = ac.run(plan, seeds=[1, 2], captures=tmp_path)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["seed-1-flow-1.sqlog", "seed-2-flow-1.sqlog"]
+    (connection,) = qlog.connections(qlog.read(tmp_path / "seed-1-flow-1.sqlog"))
+    (flow,) = data.flows.filter(run=0, flow=1).iter_rows(named=True)
+    assert connection.sent_packets == pytest.approx(flow["sent_packets"], abs=3)  # coalesced in the handshake
+    assert 2.9 < connection.end_s <= 3
+    acks = [fact for fact in connection.facts if isinstance(fact, qlog.Acked) and fact.packets]
+    assert min(fact.time_s - max(packet.time_s for packet in fact.packets) for fact in acks) >= 0.04
+    again = tmp_path / "again"
+    ac.run(plan, seeds=[1], captures=again)
+    assert (again / "seed-1-flow-1.sqlog").read_bytes() == (tmp_path / "seed-1-flow-1.sqlog").read_bytes()
+
+
+def test_a_log_changes_no_result() -> None:
+    text = scenario(QUIC, duration="2s", warmup="0s")
+    plain, logged = run(text), run(text + "[record]\nqlog = true\n")
+    for table in ("flows", "flow_samples", "events"):
+        assert plain.frame(table).equals(logged.frame(table))
+
+
+def test_a_log_without_a_flow_of_the_stack_is_one_line() -> None:
+    with pytest.raises(ScenarioError) as raised:
+        planning.loads(scenario(TCP, "[record]\nqlog = true\n")).plan()
+    (problem,) = raised.value.problems
+    assert problem.key == "record.qlog" and "expected false: noq writes logs, and no flow has it" in str(problem)

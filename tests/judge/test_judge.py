@@ -106,7 +106,7 @@ def test_command_exits_with_0_without_a_deviation(tmp_path):
 def test_a_specification_without_rules_is_an_error(tmp_path):
     path = tmp_path / "server.sqlog"
     path.write_text(model.log("reno"))
-    result = _run(str(path), "--as", "bbr3")
+    result = _run(str(path), "--as", "vegas")
     assert result.exit_code == 2
     assert result.output.count("\n") == 1
 

@@ -75,6 +75,8 @@ pub struct QuicPlan {
     pub ecn: bool,
     /// Bytes of the server's certificates.
     pub certificate_chain_bytes: u32,
+    /// True if the sender's stack writes its log.
+    pub qlog: bool,
 }
 
 impl QuicPlan {

@@ -13,6 +13,7 @@ use noq_proto::{
 use crate::controller::{ObservedFactory, Observer};
 use crate::crypto::{Client, ResetKey, Server, TokenKey};
 use crate::engine_controller::{ControllerError, EngineController};
+use crate::log::Log;
 use crate::seeds::{ConnectionIds, Seeds};
 
 /// A date that does not change: only tokens have one, and none is sent.
@@ -24,7 +25,7 @@ impl TimeSource for NoDate {
     }
 }
 
-/// A client's endpoint and the configuration of its connection.
+/// A client's endpoint and the configuration of its connection, which is logged if there is a log.
 ///
 /// # Errors
 /// The plan's congestion control cannot work in the stack.
@@ -32,12 +33,17 @@ pub fn client(
     plan: &QuicPlan,
     seeds: &mut Seeds,
     observer: &Observer,
+    log: Option<&Log>,
 ) -> Result<(Endpoint, ClientConfig), ControllerError> {
     let endpoint = Endpoint::new(endpoint(plan, seeds), None, true);
     let mut config = ClientConfig::new(Arc::new(Client));
     let connection_id = seeds.connection_id();
     config.initial_dst_cid_provider(Arc::new(move || connection_id));
-    config.transport_config(transport(plan, seeds, observer)?);
+    let mut transport = transport(plan, seeds, observer)?;
+    if let Some(log) = log {
+        transport.qlog_factory(Arc::new(log.clone()));
+    }
+    config.transport_config(Arc::new(transport));
     Ok((endpoint, config))
 }
 
@@ -56,7 +62,7 @@ pub fn server(
     };
     let mut config = ServerConfig::new(Arc::new(crypto), Arc::new(TokenKey));
     let endpoint = endpoint(plan, seeds);
-    config.transport_config(transport(plan, seeds, observer)?);
+    config.transport_config(Arc::new(transport(plan, seeds, observer)?));
     config.time_source(Arc::new(NoDate));
     Ok(Endpoint::new(endpoint, Some(Arc::new(config)), true))
 }
@@ -75,7 +81,7 @@ fn transport(
     plan: &QuicPlan,
     seeds: &mut Seeds,
     observer: &Observer,
-) -> Result<Arc<TransportConfig>, ControllerError> {
+) -> Result<TransportConfig, ControllerError> {
     let mut config = TransportConfig::default();
     config.congestion_controller_factory(Arc::new(ObservedFactory::new(
         controllers(plan, seeds)?,
@@ -93,7 +99,7 @@ fn transport(
     }));
     config.stream_receive_window(number(plan.receive_window_bytes));
     config.send_window(plan.send_window_bytes);
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 /// Maker of the connections' controllers. A controller of the engine draws its seed from those of the endpoint.

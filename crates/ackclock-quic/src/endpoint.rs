@@ -18,6 +18,7 @@ use crate::clock::{instant, span, time};
 use crate::config;
 use crate::controller::{Change, Observer, Transport};
 use crate::engine_controller::ControllerError;
+use crate::log::Log;
 use crate::seeds::Seeds;
 
 /// A timer is not due again before the next nanosecond, the resolution of the stack's clock.
@@ -58,6 +59,10 @@ pub trait ConnectionEnd: Send + Sync {
     fn transport(&self) -> Option<Transport>;
     /// Take the changes of state since the last call.
     fn take_changes(&mut self) -> Vec<(Time, Change)>;
+    /// Take what the stack has logged since the last call.
+    fn take_log(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// One end of a connection of noq-proto.
@@ -66,6 +71,8 @@ pub struct Endpoint {
     connection: Option<(ConnectionHandle, Connection)>,
     application: Application,
     observer: Observer,
+    /// The stack's log, of a client whose plan asks for it.
+    log: Option<Log>,
     /// Address of the other end.
     peer: FourTuple,
     /// True if datagrams are sent with ECN bits.
@@ -91,10 +98,12 @@ impl Endpoint {
         seed: u64,
     ) -> Result<Endpoint, ControllerError> {
         let (mut seeds, observer) = (Seeds::new(seed), Observer::default());
+        let log = (plan.qlog && role == Role::Client).then(Log::default);
         let peer = FourTuple::new(address(role.other()), None);
         let (stack, connection, application) = match role {
             Role::Client => {
-                let (mut endpoint, config) = config::client(plan, &mut seeds, &observer)?;
+                let (mut endpoint, config) =
+                    config::client(plan, &mut seeds, &observer, log.as_ref())?;
                 let remote = address(Role::Server);
                 let opened = endpoint.connect(instant(now), config, remote, SERVER_NAME);
                 let writer = Writer::new(plan, stop);
@@ -115,6 +124,7 @@ impl Endpoint {
             connection,
             application,
             observer,
+            log,
             peer,
             ecn: plan.ecn,
             response: None,
@@ -269,6 +279,10 @@ impl ConnectionEnd for Endpoint {
 
     fn take_changes(&mut self) -> Vec<(Time, Change)> {
         self.observer.take_changes()
+    }
+
+    fn take_log(&mut self) -> Vec<u8> {
+        self.log.as_ref().map(Log::take).unwrap_or_default()
     }
 }
 

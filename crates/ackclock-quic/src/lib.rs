@@ -28,6 +28,7 @@ mod controller;
 pub mod crypto;
 mod endpoint;
 mod engine_controller;
+mod log;
 mod seeds;
 mod user_stack;
 

@@ -21,6 +21,7 @@ fn plan() -> QuicPlan {
         send_window_bytes: 10_000_000,
         ecn: true,
         certificate_chain_bytes: 2500,
+        qlog: false,
     }
 }
 

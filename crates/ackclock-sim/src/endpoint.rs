@@ -76,6 +76,10 @@ pub trait Endpoint: Send + Sync {
     fn transport(&self) -> Option<Transport> {
         None
     }
+    /// Take what the transport has logged since the last call.
+    fn take_log(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
     /// Why and when a circuit breaker stopped it, if one did: the value of its event, and the time.
     fn ceased(&self) -> Option<(f64, Time)> {
         None

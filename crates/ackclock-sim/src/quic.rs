@@ -118,6 +118,10 @@ impl<E: ConnectionEnd> Endpoint for QuicEndpoint<E> {
         self.endpoint.transport()
     }
 
+    fn take_log(&mut self) -> Vec<u8> {
+        self.endpoint.take_log()
+    }
+
     /// The sender's events.
     fn write_rows(&mut self, flow: u32, _until: Time, tables: &mut Tables) {
         let changes = self.endpoint.take_changes();

@@ -274,11 +274,6 @@ impl Simulation {
         std::mem::take(&mut self.ready)
     }
 
-    /// Take the bytes captured since the last call, a file for each of the plan's vantage points.
-    pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
-        self.network.take_captures()
-    }
-
     /// Totals of the run and of its measured part, at the present time. The last rows may be taken then.
     pub fn finish(&mut self) -> Totals {
         self.network.finish_ground_truth();

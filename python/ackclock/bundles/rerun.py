@@ -245,7 +245,7 @@ def _run(result: Opened, target: Path, options: Options) -> Outcome:
 
 def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
     with folders.staging_folder(target) as private:
-        captures = private / CAPTURES if plan.record.pcap else None
+        captures = private / CAPTURES if plan.has_captures else None
         data = runner.run(
             plan,
             engine,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEVIATES = 1
 
 #: Names for `--as`, as in `ackclock.judge.NAMES`, which is not imported for a help text.
-NAMES = ("reno", "cubic")
+NAMES = ("reno", "cubic", "bbr3")
 
 
 @click.command(cls=Command)
@@ -29,21 +29,22 @@ NAMES = ("reno", "cubic")
     "specification",
     metavar="NAME",
     required=True,
-    help="The specification: reno (RFC 9002) or cubic (RFC 9438).",
+    help="The specification: reno (RFC 9002), cubic (RFC 9438) or bbr3 (draft-ietf-ccwg-bbr-06).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON only.")
 def judge(*, file: Path, specification: str, as_json: bool) -> None:
     """Judge a QUIC implementation's congestion controller by its specification, from its qlog.
 
     Each congestion window in the log is compared with that of ackclock's own controller, which is given the same
-    acknowledgements, losses, marks and round-trip times. A window may differ by 2 datagrams or 3 %. What the log does
-    not show is undecided.
+    acknowledgements, losses, marks and round-trip times. A window may differ by 2 datagrams or 3 %. Of BBR the bounds
+    of its model are compared, give or take 4 datagrams and 5 %. What the log does not show is undecided.
 
     Exit status: 0 no deviation, 1 deviations, otherwise as for all commands.
 
     Examples:
         ackclock judge server.sqlog --as cubic
         ackclock judge server.sqlog --as reno --json
+        ackclock judge server.sqlog --as bbr3
     """
     from ackclock.judge import judge as judged
 

@@ -82,25 +82,29 @@ def queue(*, name: str, checkout: Path | None, dry_run: bool) -> None:
 @new.command("stack")
 @_name
 @click.option("--out", metavar="DIR", type=FOLDER, help="The folder of the files (default: NAME).")
+@click.option("--quinn", is_flag=True, help="A Rust crate: the QUIC stack quinn-proto with a controller of your own.")
 @_dry_run
-def stack(*, name: str, out: Path | None, dry_run: bool) -> None:
+def stack(*, name: str, out: Path | None, quinn: bool, dry_run: bool) -> None:
     """Write a transport stack to start from: C file, the header of the interface, scenario.
 
-    The template works as it is: a toy transport (not QUIC) with a handshake, a window and retransmission. The C
-    compiler builds it, `ackclock check stack FILE` tests it, and `ackclock run --stack` runs it. No checkout is needed.
+    The template works as it is: a toy transport (not QUIC) with a handshake, a window and retransmission, or the QUIC
+    stack quinn-proto. The C compiler or Cargo builds it, `ackclock check stack FILE` tests it, and `ackclock run
+    --stack` runs it. No checkout is needed.
 
     Examples:
         ackclock new stack mine
+        ackclock new stack mine --quinn
         ackclock new stack mine --out stacks --dry-run
     """
     from ackclock.scaffold import new as scaffold
 
     folder = Path(name) if out is None else out
-    files = scaffold.render_stack(folder, name)
+    files = scaffold.render_stack(folder, name, quinn=quinn)
     _write_files(files, folder, dry_run=dry_run)
     if not dry_run:
-        library = f"{name}.so"
-        build = f"cc -std=c11 -O2 -Wall -shared -fPIC -o {library} {name}.c"
+        library = scaffold.QUINN_LIBRARY if quinn else f"{name}.so"
+        in_c = f"cc -std=c11 -O2 -Wall -shared -fPIC -o {library} {name}.c"
+        build = "cargo build --release --locked" if quinn else in_c
         click.echo(f"next: cd {folder} && {build} && ackclock check stack {library}", err=True)
 
 

@@ -91,7 +91,7 @@ class Job:
 
         report_errors: list[AckclockError] = []
         with folders.staging_folder(self.folder) as private, module_loaded(self.plan, self.engine):
-            captures = private / CAPTURES if self.plan.record.pcap else None
+            captures = private / CAPTURES if self.plan.has_captures else None
             passes = 2 if self.options.perturb else 1
             data = runner.run(
                 self.plan,
@@ -121,7 +121,7 @@ class Job:
         yield self.folder
         if self.options.report:
             yield self.folder / REPORT
-        if self.plan.record.pcap:
+        if self.plan.has_captures:
             yield self.folder / CAPTURES
 
     def write_report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:

@@ -36,7 +36,7 @@ class RunOptions:
 
     Attributes:
         progress: called with the share of the run that is done.
-        captures: folder for packet captures; None: none are written.
+        captures: folder for packet captures and logs; None: none are written.
         spool_bytes: rows that are kept in memory before they are written to disk.
         command: the command line, for the manifest.
         samples: False allows an engine that computes metrics itself to leave tables of samples and events empty.
@@ -49,14 +49,19 @@ class RunOptions:
     samples: bool = True
 
     def capture_files(self, plan: Plan, seed: int) -> list[Path]:
-        """Return the files of a run's packet captures, in the order of the plan's vantage points."""
-        if self.captures is None or not plan.record.pcap:
+        """Return the files of a run: its packet captures in the order of the vantage points, then logs of flows."""
+        if self.captures is None:
             return []
+        logs = [self.captures / f"seed-{seed}-flow-{flow}.sqlog" for flow in plan.logged_flows]
+        return [*self._packet_captures(self.captures, plan, seed), *logs]
+
+    @staticmethod
+    def _packet_captures(folder: Path, plan: Plan, seed: int) -> list[Path]:
         if isinstance(plan.record.pcap, bool):
-            return [self.captures / f"seed-{seed}.pcap"]
+            return [folder / f"seed-{seed}.pcap"] * plan.record.pcap
         names = [re.sub(r"[^\w.-]+", "-", vantage) for vantage in plan.record.pcap]
         several = [f"{name}-{number}" if names.count(name) > 1 else name for number, name in enumerate(names)]
-        return [self.captures / f"seed-{seed}-{name}.pcap" for name in several]
+        return [folder / f"seed-{seed}-{name}.pcap" for name in several]
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def pilot(plan: Plan, engine: str, finish: Callable[[Dataset], float]) -> Estima
 
 def _run(engine: Engine, plan: Plan, finish: Callable[[Dataset], float]) -> float:
     """Run a plan with its first seed, and its packet captures if they are asked for; return the bytes."""
-    if not plan.record.pcap:
+    if not plan.has_captures:
         return finish(engine.run(plan, plan.seeds[0]))
     with folders.temporary_folder() as place:
         size = finish(engine.run(plan, plan.seeds[0], RunOptions(captures=place)))

@@ -88,7 +88,7 @@ def run(
     if not chosen.is_stochastic(complete):
         complete = replace(complete, seeds=complete.seeds[:1])
     complete = engines.resolve_inputs(chosen, complete)
-    if captures is not None and complete.record.pcap:
+    if captures is not None and complete.has_captures:
         captures.mkdir(parents=True, exist_ok=True)
     spool_bytes = max(MIN_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)

@@ -398,7 +398,7 @@ def _with(why: str, error: UnsupportedError) -> str:
 
 def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mapping[str, Values]:
     with LockedTempDir() as place:
-        kept = place / "captures" if entry.captured and this.plan.record.pcap else None
+        kept = place / "captures" if entry.captured and this.plan.has_captures else None
         data = run(this.plan, this.folder.name, captures=kept)
         by_run = [of_run(view, entry.measures) for view in runs(data)]
         seen = (

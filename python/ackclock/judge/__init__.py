@@ -2,8 +2,8 @@
 
 The project's own controller is replayed beside the events of the log (`replay`): acknowledged bytes, losses, CE marks,
 round-trip times. Where the window in the log leaves what the replay allows, that is a deviation, with the event's time,
-both windows and the section that it deviates from (`walk`, `rules`). What the log does not show is undecided, and no
-deviation.
+both windows and the section that it deviates from (`walk`, `rules`). BBR is judged by the bounds of its model (`bbr`).
+What the log does not show is undecided, and no deviation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ackclock import qlog, repr_format
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
-from ackclock.judge import rules
+from ackclock.judge import bbr, rules
 from ackclock.judge.rules import NAMES, Deviation
 from ackclock.judge.walk import Walk
 from ackclock.qlog import Connection, Metrics
@@ -75,7 +75,7 @@ def judge(path: Path | str, specification: str) -> list[Judgement]:
 
     Args:
         path: the log, also gzip-compressed.
-        specification: "reno" (RFC 9002) or "cubic" (RFC 9438).
+        specification: "reno" (RFC 9002), "cubic" (RFC 9438) or "bbr3" (draft-ietf-ccwg-bbr-06).
 
     Raises:
         InputError: another specification, or the file is no log, or has no congestion window or acknowledgement.
@@ -94,9 +94,13 @@ def judge(path: Path | str, specification: str) -> list[Judgement]:
 def judge_connection(connection: Connection, specification: str, notes: Sequence[str] = ()) -> Judgement:
     """Return the judgement of a connection. Raises `InputError`."""
     reference = rules.reference(specification)
-    walk = Walk(reference, connection).run()
-    more = tuple(_doubts(connection, walk))
-    result = walk.comparison
+    walk = Walk(reference, connection)
+    if specification == "bbr3":
+        result = bbr.Bbr(reference, connection, walk.datagram_bytes).run()
+        more = (bbr.UNDECIDED,)
+    else:
+        result = walk.run().comparison
+        more = tuple(_doubts(connection, walk))
     counts = (result.agreed, result.undecided)
     return Judgement(connection.title, reference.title, *counts, result.deviations, (*notes, *more))
 

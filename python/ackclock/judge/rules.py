@@ -90,6 +90,9 @@ RULES: Mapping[str, tuple[str, str]] = {
     "unprompted-reduction": ("no reduction without a congestion event", "RFC 9002 section 7"),
     "in-flight": ("no more in flight than the window", "RFC 9002 section 7"),
     "pacing": ("a pacing rate near the window per RTT", "RFC 9002 section 7.7"),
+    "growth": ("growth by no more than what is acknowledged", "RFC 9002 section 7.3.1"),
+    "inflight-bound": ("a window of at most a gain times the BDP", "RFC 9002 section 7"),
+    "probe-rtt": ("a smaller window when no RTT as small was seen", "RFC 9002 section 5.2"),
 }
 
 
@@ -113,18 +116,33 @@ def _references() -> Mapping[str, Reference]:
             },
             has_clock=True,
         ),
+        "bbr3": Reference(
+            "BBRv3 of draft-ietf-ccwg-bbr-06",
+            "bbr3",
+            _parameters("bbr3", slow_start=None),
+            {
+                name: f"draft-ietf-ccwg-bbr section {section}"
+                for name, section in {
+                    "minimum-window": "2.7",
+                    "pacing": "5.6.2",
+                    "growth": "5.6.4.6",
+                    "inflight-bound": "5.6.4",
+                    "probe-rtt": "5.3.4",
+                }.items()
+            },
+        ),
     }
 
 
-def _parameters(kind: str, variant: str | None = None) -> Mapping[str, Any]:
-    """Return the complete parameters of a variant with a slow start that only a loss ends, as a plan has them."""
+def _parameters(kind: str, variant: str | None = None, slow_start: str | None = "standard") -> Mapping[str, Any]:
+    """Return the complete parameters of a variant, as a plan has them; a standard slow start ends with a loss only."""
     spec = algorithms.spec("congestion", kind)
-    complete = spec.complete({"slow_start": "standard"}, variant)
+    complete = spec.complete({"slow_start": slow_start} if slow_start else {}, variant)
     return {spec.key(name): value for name, value in complete.items()}
 
 
 #: Names for `--as`.
-NAMES = ("reno", "cubic")
+NAMES = ("reno", "cubic", "bbr3")
 
 
 def reference(name: str) -> Reference:

@@ -327,6 +327,11 @@ class DatagramPlan:
         return str(algorithm["kind"] if isinstance(algorithm, Mapping) else algorithm or self.source["stack"])
 
     @property
+    def has_qlog(self) -> bool:
+        """True if the sender's stack writes its log."""
+        return bool(self.source.get("qlog"))
+
+    @property
     def user_stack(self) -> str | None:
         """The name of the user's stack (`--stack`) that its ends are; None for others."""
         return str(self.source["stack"]) if self.source["kind"] == "stack" else None
@@ -409,6 +414,16 @@ class Plan:
         """The plan that `to_dict` gave, as it stands in a manifest. Raises `InputError` if it is not complete."""
         plan: Plan = record(Plan, values)
         return plan
+
+    @property
+    def logged_flows(self) -> tuple[int, ...]:
+        """The numbers of the QUIC flows whose senders' stacks write logs."""
+        return tuple(number for number, one in enumerate(self.datagrams, len(self.flows)) if one.has_qlog)
+
+    @property
+    def has_captures(self) -> bool:
+        """True if a run writes files next to its tables: packet captures, logs."""
+        return bool(self.record.pcap or self.logged_flows)
 
     @property
     def bottleneck_link(self) -> LinkPlan:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 from ackclock.qlog import fields
@@ -154,6 +155,7 @@ class _Reader:
         self.in_flight = 0.0
         self.ptos = 0.0
         self.has_expiries = any(_is_expiry(record) for record in trace.records)
+        self.has_half_open_ranges = _has_half_open_ranges(trace.records)
 
     def read(self) -> Connection:
         for record in self.trace.records:
@@ -218,7 +220,9 @@ class _Reader:
             if fields.word(frame, "frame_type").lower() in ACKS and "acked_ranges" in frame:
                 result.ack_frames += 1
                 of = _with_path(space, frame) if "path_id" in frame else _with_path(space, data)
-                self._acknowledge(record.time_s, of, fields.ranges(frame["acked_ranges"]), _ce(frame))
+                ranges = fields.ranges(frame["acked_ranges"])
+                whole = [(first, last - self.has_half_open_ranges) for first, last in ranges]
+                self._acknowledge(record.time_s, of, whole, _ce(frame))
 
     def _packets_acked(self, record: Record) -> None:
         numbers = record.data.get("packet_numbers")
@@ -301,6 +305,24 @@ METRIC_FIELDS = (
     *("cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "latest_rtt_s", "srtt_s", "min_rtt_s", "rtt_variance_s"),
     *("pacing_bps", "pto_count"),
 )
+
+
+def _has_half_open_ranges(records: Iterable[Record]) -> bool:
+    """Return True if the last number of an acknowledged range is the first that is not, as in logs of noq 1.4.
+
+    Otherwise ranges never touch, and no packet is acknowledged before it is sent (RFC 9000 section 19.3.1).
+    """
+    sent: dict[str, int] = {}
+    touches = is_ahead = False
+    for record in records:
+        if record.name == "packet_sent":
+            sent[_space(record.data)] = _number(record.data) or 0
+        for frame in fields.tables(record.data, "frames") if record.name == "packet_received" else ():
+            if fields.word(frame, "frame_type").lower() in ACKS and "acked_ranges" in frame:
+                ranges = sorted(fields.ranges(frame["acked_ranges"]))
+                touches |= any(last + 1 >= first for (_, last), (first, _) in pairwise(ranges))
+                is_ahead |= bool(ranges) and ranges[-1][1] > sent.get(_space(record.data), ranges[-1][1])
+    return touches and is_ahead
 
 
 def _take(outstanding: dict[int, Packet], first: int, last: int) -> list[Packet]:

@@ -197,20 +197,39 @@ def render_prototype(checkout: Path, path: Path) -> tuple[File, ...]:
     return render(CONTROL, checkout, name, texts)
 
 
-def render_stack(folder: Path, name: str) -> tuple[File, ...]:
+#: Template of a transport stack → path in its folder. The one in C includes the header, which is added.
+STACK_IN_C = {"stack.c": "$name.c", "stack-scenario.toml": "$name.toml"}
+STACK_OF_QUINN = {
+    "quinn-lib.rs": "src/lib.rs",
+    "quinn-controller.rs": "src/controller.rs",
+    "quinn-crypto.rs": "src/crypto.rs",
+    "quinn-Cargo.toml": "Cargo.toml",
+    "quinn-Cargo.lock": "Cargo.lock",
+    "stack-scenario.toml": "$name.toml",
+}
+
+#: Shared library of the crate, in its folder.
+QUINN_LIBRARY = "target/release/libstack.so"
+
+
+def render_stack(folder: Path, name: str, *, quinn: bool = False) -> tuple[File, ...]:
     """Return the files of a new transport stack, by their paths in a folder; nothing is written yet.
 
-    Raises `InputError` for an invalid name, and for files that exist.
+    It is a toy in C or, with `quinn`, a crate with the QUIC stack quinn-proto. Raises `InputError` for an invalid name,
+    and for files that exist.
     """
     if not stacks.NAME.fullmatch(name) or name == stacks.BUILT_IN:
         expected = f"up to 31 of a–z, 0–9, _ and -, a letter first, such as mine, and not {stacks.BUILT_IN}"
         raise InputError(f"NAME: found {shown(name)}; expected {expected}")
-    values = {"name": name, "title": name.replace("_", " ").title()}
-    texts = {
-        f"{name}.c": _filled("stack.c", values),
-        stacks.HEADER.name: stacks.HEADER.read_text(encoding="utf-8"),
-        f"{name}.toml": _filled("stack-scenario.toml", values),
+    values = {
+        "name": name,
+        "title": name.replace("_", " ").title(),
+        "library": QUINN_LIBRARY if quinn else f"{name}.so",
     }
+    templates = STACK_OF_QUINN if quinn else STACK_IN_C
+    texts = {Template(path).substitute(values): _filled(template, values) for template, path in templates.items()}
+    if not quinn:
+        texts[stacks.HEADER.name] = stacks.HEADER.read_text(encoding="utf-8")
     if taken := [path for path in texts if (folder / path).exists()]:
         raise InputError(f"{readable(folder / taken[0])}: found this file; expected a folder without it")
     return tuple(File(Path(path), text) for path, text in texts.items())

@@ -41,20 +41,21 @@ class Record(Table):
         description='a packet capture at the senders; or at each place in a list: "senders", "receivers", "link:NAME"; '
         "and the fate of each packet",
     )
-    traffic: bool = Field(False, description="samples of the flows of [[traffic]] too")
+    qlog: bool = Field(False, description="logs of QUIC senders' stacks")
+    traffic: bool = Field(False, description="samples of flows of [[traffic]] too")
     links: Literal["bottlenecks", "all"] | None = Field(
-        None, description='links whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'
+        None, description='links whose queues are sampled: "bottlenecks" or "all"; absent: all if 16 or fewer'
     )
-    delays: bool = Field(False, description="end-to-end delays of data packets: the table delays, and metrics")
+    delays: bool = Field(False, description="delays of data packets: the table delays, and metrics")
     cubic_state: bool = Field(
-        False, description="internal state of CUBIC and its variants at each sample: the table cubic_samples"
+        False, description="state of CUBIC and its variants at each sample: the table cubic_samples"
     )
     epochs: Literal["gap", "first", "per RTT"] = Field(
         "gap",
-        description='which losses form one congestion epoch: "gap", each within an RTT of the previous one; "first", '
+        description='losses of a congestion epoch: "gap", each within an RTT of the previous one; "first", '
         'within an RTT of the first; "per RTT", in the same RTT of a fixed clock',
     )
-    paths: bool = Field(False, description="the links of each flow's path in a routed network: the table paths")
+    paths: bool = Field(False, description="each flow's links in a routed network: the table paths")
 
 
 class Evaluate(Table):

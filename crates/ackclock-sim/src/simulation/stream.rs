@@ -200,6 +200,11 @@ impl Stream {
         }
     }
 
+    /// Take what the sender's transport has logged since the last call.
+    pub fn take_log(&mut self) -> Vec<u8> {
+        self.sender.take_log()
+    }
+
     /// Append the rows of both ends up to the time `until`.
     pub fn write_rows(&mut self, until: Time, network: &mut Network) {
         for end in [&mut self.sender, &mut self.receiver] {

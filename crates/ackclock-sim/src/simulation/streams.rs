@@ -4,6 +4,7 @@
 //! time; the receiver's leave at once when a packet has arrived, or by its timer.
 
 use ackclock_core::Time;
+use ackclock_plan::SourcePlan;
 
 use super::lifecycle::Stage;
 use super::stream::Stream;
@@ -11,6 +12,23 @@ use super::{receiver_timer, sender_timer, Simulation};
 use crate::packet::Packet;
 
 impl Simulation {
+    /// Take the bytes captured since the last call: a file for each of the plan's vantage points, and then one for each
+    /// QUIC flow whose stack is to log.
+    pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
+        let mut files = self.network.take_captures();
+        let first = self.plan.flows.len();
+        for (number, plan) in self.plan.datagrams.iter().enumerate() {
+            if matches!(&plan.source, SourcePlan::Quic(quic) if quic.qlog) {
+                let stage = &mut self.stages[first + number];
+                files.push(match stage {
+                    Stage::Stream(stream) => stream.take_log(),
+                    _ => Vec::new(),
+                });
+            }
+        }
+        files
+    }
+
     /// Begin a flow over UDP, the plan's with this number, which [`super::stream::check`] has accepted.
     pub(super) fn begin_stream(&mut self, slot: usize, number: usize) {
         let plan = &self.plan.datagrams[number];

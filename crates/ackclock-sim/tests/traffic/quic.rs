@@ -33,6 +33,7 @@ pub fn connection() -> QuicPlan {
         send_window_bytes: 16 << 20,
         ecn: true,
         certificate_chain_bytes: 2500,
+        qlog: false,
     }
 }
 

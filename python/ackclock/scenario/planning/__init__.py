@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ackclock import repr_format
+from ackclock import repr_format, stacks
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
@@ -371,7 +371,7 @@ def _connections(given: Scenario, drawing: Drawing) -> Iterator[DatagramPlan]:
     for number, flows in enumerate(given.flows):
         where = drawing.places[number]
         if flows.transport == "quic" and not isinstance(where, Hosts):
-            yield from quic_plans(flows, number, where)
+            yield from quic_plans(flows, number, where, qlog=given.record.qlog)
 
 
 def _traffic(
@@ -388,6 +388,9 @@ def _traffic(
 
 def _record(given: Scenario, drawing: Drawing, source: Source) -> RecordPlan:
     record = given.record
+    if record.qlog and not any(flows.transport == "quic" and flows.is_built_in for flows in given.flows):
+        expected = f"false: {stacks.BUILT_IN} writes logs, and no flow has it"
+        raise ScenarioError([source.problem(("record", "qlog"), "true", expected)])
     all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
     pcap = vantages(record.pcap, drawing, source)
     asked = (record.delays, record.cubic_state, record.paths)

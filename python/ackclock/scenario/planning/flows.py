@@ -116,7 +116,7 @@ def _rounded(time_s: float) -> float:
     return round(time_s, PICOSECOND_DIGITS)
 
 
-def quic_plans(flows: QuicFlows, group: int, ways: Sequence[Way]) -> Iterator[DatagramPlan]:
+def quic_plans(flows: QuicFlows, group: int, ways: Sequence[Way], *, qlog: bool) -> Iterator[DatagramPlan]:
     """The connections of one table: one for each source's way."""
     for number, way in enumerate(ways):
         yield DatagramPlan(
@@ -129,7 +129,7 @@ def quic_plans(flows: QuicFlows, group: int, ways: Sequence[Way]) -> Iterator[Da
             reverse=way.reverse,
             payload_bytes=flows.payload_bytes,
             header_bytes=UDP_HEADER_BYTES,
-            source=flows.source(nth(flows.size, number, len(ways))),
+            source=flows.source(nth(flows.size, number, len(ways)), qlog=qlog),
             base_rtt_s=way.base_rtt_s,
         )
 

@@ -76,7 +76,7 @@ class QuicFlows(Sending):
         "noq", description='QUIC stack of both ends: "noq" (noq-proto 1.4), or the NAME of `--stack NAME=FILE`'
     )
     controller: Literal["stack", "engine"] = Field(
-        "stack", description="whose congestion control runs in noq: its own, or the engine's, that of TCP flows"
+        "stack", description="whose congestion control runs in noq: its own, or the engine's"
     )
     congestion: Annotated[Given | str, PlainValidator(_congestion, json_schema_input_type=str | Congestion)] | None = (
         Field(
@@ -85,7 +85,7 @@ class QuicFlows(Sending):
             'stack; absent: "cubic", or your own stack\'s choice',
         )
     )
-    options: _Text | None = Field(None, description="text that your own stack interprets; noq has none")
+    options: _Text | None = Field(None, description="text that your own stack reads; noq has none")
     streams: Annotated[int, Field(ge=1, le=100)] = Field(1, description="streams that share each connection")
     start: StartOfFlows = Field(default_factory=Start, description="when the connections open")
     size: Annotated[Spread, Spreadable(_TRANSFER)] | None = Field(
@@ -176,8 +176,8 @@ class QuicFlows(Sending):
         """Largest UDP payload that its packets may have."""
         return int(self.mtu) - UDP_HEADER_BYTES
 
-    def source(self, size_bytes: float | None) -> Mapping[str, Any]:
-        """The connection, as a plan has it."""
+    def source(self, size_bytes: float | None, *, qlog: bool) -> Mapping[str, Any]:
+        """The connection, as a plan has it; `qlog`: the sender's stack writes its log."""
         common = {
             "stack": self.stack,
             "start_jitter_s": self.start.jitter,
@@ -203,6 +203,7 @@ class QuicFlows(Sending):
             "ack_eliciting_threshold": self.ack_eliciting_threshold,
             "send_window_bytes": SEND_WINDOWS * int(self.receive_window),
             "certificate_chain_bytes": int(self.certificate_chain),
+            "qlog": qlog,
         }
 
 

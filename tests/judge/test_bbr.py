@@ -1,0 +1,85 @@
+"""The judge of BBRv3 against logs of the engine's BBRv3 in a QUIC stack, as it is and with seeded mistakes."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import ackclock as ac
+from ackclock import judge, qlog
+from ackclock.judge import Judgement
+from ackclock.scenario import planning
+
+#: Link and loss: the first is the one in which the tolerances were chosen.
+WORLDS = {
+    "one BDP": ('rate = "10Mbit"\nrtt = "40ms"', ""),
+    "loss": ('rate = "12Mbit"\nrtt = "30ms"', "loss = { probability = 0.01 }"),
+}
+
+#: Parameters that the draft does not have, and the rule that they break.
+MUTATIONS = {
+    "a larger window": ("cwnd_gain = 4.0, up_cwnd_gain = 4.5", "inflight-bound"),
+    "faster probes": ("up_gain = 2.0", "pacing"),
+}
+
+
+@cache
+def log(world: str, parameters: str = "") -> str:
+    """Return the log of a flow that is alone."""
+    link, loss = WORLDS[world]
+    text = f"""
+duration = "6s"
+[network]
+topology = "dumbbell"
+queue = {{ discipline = "pfifo", limit = "1bdp" }}
+{link}
+{loss}
+[[flows]]
+transport = "quic"
+receive_window = "16MB"
+controller = "engine"
+congestion = {{ kind = "bbr3"{parameters and f", {parameters}"} }}
+[record]
+qlog = true
+"""
+    with TemporaryDirectory() as name:
+        ac.run(planning.loads(text).plan(), seeds=[1], captures=Path(name))
+        (path,) = Path(name).iterdir()
+        return path.read_text(encoding="utf-8")
+
+
+def judged(text: str) -> Judgement:
+    (connection,) = qlog.connections(qlog.parse(Path("log.sqlog"), text))
+    return judge.judge_connection(connection, "bbr3")
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_clean_controller_has_no_deviation(world: str) -> None:
+    result = judged(log(world))
+    assert result.deviations == []
+    assert result.agreed > 50 and result.verdict == "agrees"
+    assert any("probe times" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_seeded_mistake_breaks_its_rule(name: str) -> None:
+    parameters, rule = MUTATIONS[name]
+    found = judged(log("one BDP", parameters)).deviations
+    assert {one.rule for one in found} == {rule}
+    assert "draft-ietf-ccwg-bbr section 5.6" in found[0].section
+    assert found[0].found > found[0].expected_high
+
+
+def test_a_jump_of_the_window_deviates() -> None:
+    windows = [int(size) for size in re.findall(r'"congestion_window":(\d+)', log("one BDP"))]
+    text = log("one BDP").replace(f'"congestion_window":{windows[3]}', f'"congestion_window":{10 * max(windows)}', 1)
+    assert judged(text).deviations[0].rule == "growth"
+
+
+def test_a_window_below_four_datagrams_deviates() -> None:
+    text = re.sub(r'("congestion_window":)\d+', r"\g<1>3000", log("one BDP"))
+    assert {one.rule for one in judged(text).deviations} == {"minimum-window"}
