@@ -140,6 +140,18 @@ def test_packets_are_conserved(result):
 
 
 @requires_ns2
+def test_bytes_are_counted_beyond_32_bits():
+    """ns-2's own counter is negative from 2 GiB on."""
+    large = [('rate = "10Mbit"\nrtt = "40ms"', 'rate = "10Gbit"\nrtt = "4ms"'), ("50ms", "2.2s")]
+    planned = plan(*large, ('duration = "40s"\nwarmup = "10s"', 'duration = "2.2s"'))
+    data = engines.engine("ns2").run(planned, 1)
+    (link,) = data.links.to_dicts()
+    assert link["departed_bytes"] > 2**31
+    assert link["departed_bytes"] == pytest.approx(planned.packet_bytes * link["departed_p"], rel=0.01)
+    assert 0.5 < data.metrics()["summary"]["utilisation"]["mean"] <= 1.0
+
+
+@requires_ns2
 def test_cuts_of_windows_are_events(result):
     kinds = result.events["kind"].to_list()
     assert kinds.count("timeout") == result.flows["timeouts"].sum()

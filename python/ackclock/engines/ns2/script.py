@@ -180,6 +180,9 @@ FAST_BPS = 10_000_000_000_000
 #: Packets that only a delay holds.
 LONG_P = 100_000_000
 
+#: Half of what a monitor's byte counter of 32 bits holds, in bits.
+WRAP_BITS = 8 * 2**31
+
 
 @dataclass(slots=True)
 class _Net:
@@ -277,6 +280,8 @@ def _head(plan: Plan, seed: int, sent: PlannedTraffic) -> Iterator[str]:
     yield f"set duration_s {plan.duration_s:g}"
     yield f"set warmup_s {plan.warmup_s:g}"
     yield f"set interval_s {plan.record.interval_s:g}"
+    fastest_bps = max(each.rate_bps or 0 for each in (*plan.links, *plan.changes))
+    yield f"set wrap_s {WRAP_BITS / fastest_bps:g}"
     yield ""
     yield "remove-all-packet-headers"
     yield "add-packet-header IP TCP Flags" + " RTP" * bool(sent.streams)
@@ -393,6 +398,26 @@ set samples [open samples w]
 set flows [open flows w]
 set totals [open links w]
 
+# The monitor counts bytes in 32 bits: it is read before it can have come round.
+foreach link $links {
+    set departed($link) 0
+    set counted($link) 0
+}
+
+proc departed_bytes {link} {
+    global monitor departed counted
+    set counter [$monitor($link) set bdepartures_]
+    incr departed($link) [expr {($counter - $counted($link)) & 0xffffffff}]
+    set counted($link) $counter
+    return $departed($link)
+}
+
+proc unwrap {} {
+    global ns links wrap_s
+    foreach link $links { departed_bytes $link }
+    $ns at [expr [$ns now] + $wrap_s] unwrap
+}
+
 proc sample {} {
     global ns samples begun senders links monitor interval_s
     set now [$ns now]
@@ -404,7 +429,7 @@ proc sample {} {
     foreach link $links {
         set queue $monitor($link)
         puts $samples "q $now $link [$queue set pkts_] [$queue set size_] [$queue set pdepartures_] \\
-            [$queue set pdrops_] [$queue set bdepartures_]"
+            [$queue set pdrops_] [departed_bytes $link]"
     }
     $ns at [expr $now + $interval_s] sample
 }
@@ -423,7 +448,7 @@ proc count {word} {
     foreach link $links {
         set queue $monitor($link)
         puts $totals "$word $link [$ns now] [$queue set parrivals_] [$queue set pdrops_] [$queue set pdepartures_] \\
-            [$queue set bdepartures_] [until_now [$queue get-pkts-integrator]] \\
+            [departed_bytes $link] [until_now [$queue get-pkts-integrator]] \\
             [until_now [$queue get-bytes-integrator]] [$queue set pmarks_]"
     }
 }
@@ -441,6 +466,7 @@ proc finish {} {
     exit 0
 }
 
+$ns at 0 unwrap
 $ns at 0 sample
 $ns at $warmup_s "count warm"
 $ns at $duration_s finish
