@@ -250,17 +250,13 @@ class Simulation:
         """
 
     def sender_measurements(self, flow: int) -> dict[str, float] | None:
-        """Return what a flow's sender has measured: `crates/ackclock-sim/src/sender/agent.rs`.
+        """Return what a flow's sender has measured: `crates/ackclock-sim/src/sender/agent.rs`; None if not active.
 
-        Seconds, NaN before the first sample; segments (`_p`), bytes, and counts since the connection began. None for a
-        flow that is not an active connection.
+        Seconds, NaN before the first sample; segments (`_p`), bytes, and counts since the connection began.
         """
 
     def set_window(self, flow: int, cwnd: float, pacing_rate_bps: float | None = None) -> bool:
-        """Set the window, in segments, and the pacing rate of a flow whose CCA is "agent", at the present time.
-
-        Returns:
-            False for a flow that is not active, or whose CCA sets its own.
+        """Set window (segments) and pacing rate of a flow; False if it is not active, or its CCA is not "agent".
 
         Raises:
             ValueError: a window or a rate that is not positive and finite.
@@ -268,6 +264,9 @@ class Simulation:
 
     def enable_leaps(self) -> None:
         """Let the run leap past round trips in which no packet matters, before it begins: the hybrid engine."""
+
+    def enable_threads(self, threads: int) -> tuple[int, str]:
+        """Divide the run among up to `threads` threads, before it begins; return how many, and why it is only one."""
 
     def leaps(self) -> tuple[int, float]:
         """Return the number of leaps so far, and the seconds that they have skipped."""

@@ -132,6 +132,14 @@ impl Simulation {
         self.with(py, Engine::enable_leaps)
     }
 
+    /// Divide the run among up to `threads` threads, before it begins; return how many, and why it is only one ("" else).
+    fn enable_threads(&self, py: Python<'_>, threads: usize) -> PyResult<(usize, &'static str)> {
+        self.with(py, |engine| match engine.enable_threads(threads) {
+            Ok(threads) => (threads, ""),
+            Err(reason) => (1, reason),
+        })
+    }
+
     /// Return the number of leaps so far, and the seconds that they have skipped.
     fn leaps(&self, py: Python<'_>) -> PyResult<(u64, f64)> {
         self.with(py, |engine| {

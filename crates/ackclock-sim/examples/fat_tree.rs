@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! fat_tree [--ports 8] [--levels 3] [--rate_bps 1e9] [--delay_s 1e-6] [--bytes 0] [--duration_s 1] [--seed 1]
-//!          [--routing ecmp] [--congestion '{"kind": "reno", "parameters": { "slow_start": "standard" }}'] [--limit 100] [--delayed_ack on]
+//!          [--threads 1] [--routing ecmp] [--congestion '{"kind": "reno", "parameters": { "slow_start": "standard" }}'] [--limit 100] [--delayed_ack on]
 //! ```
 //!
 //! `--bytes 0`: transfers without end. Prints one line of JSON on standard output: packet-hops (packets of either
-//! way that left a queue), processor seconds of the run, packet-hops per processor second, the largest resident
-//! memory, and the seconds that the network and its routing tables took to build.
+//! way whose transmission began), processor seconds of the run, packet-hops per processor second, the largest resident
+//! memory, and the seconds that the network and its routing tables took to build. With several threads: seconds by the
+//! clock, and the work of the windows ([`ackclock_sim::Work`]); processor seconds are those of the first thread. The
+//! digest of all rows does not depend on the number of threads.
 
 #[path = "../tests/kit/fat_tree.rs"]
 #[allow(dead_code)] // tests ask a tree more
@@ -15,6 +17,7 @@ mod fat_tree;
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
 use ackclock_plan::Plan;
@@ -37,6 +40,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("bytes", "0"),
     ("duration_s", "1"),
     ("seed", "1"),
+    ("threads", "1"),
     ("routing", "ecmp"),
     (
         "congestion",
@@ -55,20 +59,25 @@ fn main() -> Result<(), Failure> {
     let plan = plan(&tree, &options)?;
     let start = Instant::now();
     let mut simulation = Simulation::new(&plan, options.number("seed")? as u64)?;
+    let threads = options.number("threads")? as usize;
+    if threads > 1 {
+        simulation.enable_threads(threads)?;
+    }
     let built_s = start.elapsed().as_secs_f64();
     let before_s = processor_s()?;
+    let begin = Instant::now();
+    let mut rows = Vec::new();
     for step in 1..=DRAINS {
         simulation.advance(plan.duration.scaled(step as f64 / DRAINS as f64));
-        std::hint::black_box(simulation.drain());
+        rows.push(simulation.drain());
     }
+    let wall_s = begin.elapsed().as_secs_f64();
     let processor_s = processor_s()? - before_s;
-    let now = simulation.now();
-    let hops: u64 = simulation
-        .links()
-        .iter()
-        .map(|link| link.counters(now).dequeued)
-        .sum();
     let totals = simulation.finish();
+    let hops: u64 = totals.links.departed_total_p.iter().sum();
+    let mut digest = DefaultHasher::new();
+    format!("{rows:?}{totals:?}").hash(&mut digest);
+    let work = simulation.work().unwrap_or_default();
     let delivered: u64 = totals.flows.delivered_bytes.iter().sum();
     let completed = totals
         .flows
@@ -89,6 +98,11 @@ fn main() -> Result<(), Failure> {
             "built_s": built_s,
             "delivered_bytes": delivered,
             "completed": completed,
+            "wall_s": wall_s,
+            "windows": work.windows,
+            "events": work.events,
+            "critical_events": work.critical_events,
+            "digest": format!("{:016x}", digest.finish()),
             "dropped": totals.links.dropped_total_p.iter().sum::<u64>(),
         })
     );

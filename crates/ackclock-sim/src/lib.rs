@@ -21,6 +21,7 @@ mod media;
 mod network;
 pub mod options;
 pub mod packet;
+mod partition;
 mod path;
 mod pcap;
 pub mod queue;
@@ -36,7 +37,7 @@ mod tournament_tree;
 mod workload;
 
 pub use ackclock_quic::{Stack, StackFailure};
-pub use simulation::{Simulation, Stacks};
+pub use simulation::{Simulation, Stacks, Work};
 
 /// Reason why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]

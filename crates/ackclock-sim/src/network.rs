@@ -33,12 +33,14 @@ use crate::PlanError;
 mod attachments;
 mod changes;
 mod flows;
+mod handover;
 mod impairment;
 mod links;
 mod tracing;
 
 use attachments::Attachments;
 use changes::Changes;
+pub use handover::Handover;
 use impairment::Impairment;
 
 /// Links, delays and the packets in them.

@@ -11,12 +11,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
-use ackclock_congestion::Variables;
 use ackclock_core::tables::{Flows, Tables, Totals};
 use ackclock_core::Time;
 use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 
-use crate::link::{self, Link};
+use crate::link;
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::receiver::{Receiver, Reply};
@@ -29,8 +28,10 @@ mod connection;
 mod delays;
 mod external;
 mod headers;
+mod inspection;
 mod leap;
 mod lifecycle;
+mod parts;
 mod rows;
 mod sampling;
 mod stream;
@@ -40,6 +41,8 @@ mod transfers;
 use delays::Delays;
 use leap::Leaps;
 use lifecycle::Stage;
+pub use parts::Work;
+use parts::{Parts, Share};
 use rows::Row;
 pub use stream::Stacks;
 use transfers::{Task, Transfers};
@@ -92,6 +95,12 @@ pub struct Simulation {
     leaps: Option<Box<Leaps>>,
     /// Packets and bytes of the bottleneck's queue in a leap.
     computed_backlog: Option<(u32, u64)>,
+    /// Rank of the last event among those at the same time, in a run on several threads.
+    rank: u64,
+    /// Nodes and links of this part of a run on several threads.
+    share: Option<Box<Share>>,
+    /// The other parts of a run on several threads.
+    parts: Option<Box<Parts>>,
 }
 
 impl Simulation {
@@ -140,6 +149,9 @@ impl Simulation {
             delays: Delays::of_plan(plan),
             leaps: None,
             computed_backlog: None,
+            rank: 0,
+            share: None,
+            parts: None,
             plan: plan.clone(),
             stacks,
             prototypes,
@@ -164,7 +176,9 @@ impl Simulation {
     /// whether all events up to `until` have been handled.
     pub fn advance_within(&mut self, until: Time, max_events: u32) -> bool {
         let until = until.min(self.plan.duration).max(self.now());
-        if self.leaps.is_some() {
+        if self.parts.is_some() {
+            self.advance_parts(until, max_events)
+        } else if self.leaps.is_some() {
             self.advance_with_leaps(until, max_events)
         } else {
             self.handle_events(until, max_events)
@@ -185,7 +199,7 @@ impl Simulation {
     #[inline(never)]
     fn steps<const FLIGHTS: bool>(&mut self, until: Time, max_events: u32) -> bool {
         for _ in 0..max_events {
-            if !self.step::<FLIGHTS>(until) {
+            if !self.step::<FLIGHTS, false>(until) {
                 self.now = until;
                 self.network.catch_up(until);
                 return true;
@@ -203,15 +217,18 @@ impl Simulation {
         self.plan_time().max(reached)
     }
 
-    /// Handle the next event unless it is later than `until`.
+    /// Handle the next event unless it is later than `until`; record its rank if that is `RANKED`.
     #[inline]
-    fn step<const FLIGHTS: bool>(&mut self, until: Time) -> bool {
+    fn step<const FLIGHTS: bool, const RANKED: bool>(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
         let (arrival, flight) = self.network.next_arrival();
         let (due, owner) = self.timers.next();
         let next = transmitted.min(arrival).min(due);
         if FLIGHTS {
             if let Some((time, source)) = self.network.link_event_before(next, transmitted) {
+                if RANKED {
+                    self.rank = parts::rank(parts::LINK, source as u32);
+                }
                 return time <= until && self.on_link_event(time, source);
             }
         }
@@ -219,6 +236,9 @@ impl Simulation {
             return false;
         }
         self.set_time(next);
+        if RANKED {
+            self.rank = self.rank_of((transmitted == next).then_some(link), arrival == next);
+        }
         if transmitted == next {
             if let Some((packet, local)) = self.network.on_transmitted(link) {
                 self.reach_receiver(&packet, local);
@@ -261,6 +281,9 @@ impl Simulation {
 
     /// Take the rows recorded since the last call.
     pub fn drain(&mut self) -> Tables {
+        if self.parts.is_some() {
+            return self.drain_parts();
+        }
         let mut rows = self.network.take_rows();
         if let Some(delays) = &mut self.delays {
             rows.delays = delays.take_rows(self.now >= self.plan.duration);
@@ -277,7 +300,7 @@ impl Simulation {
     /// Totals of the run and of its measured part, at the present time. The last rows may be taken then.
     pub fn finish(&mut self) -> Totals {
         self.network.finish_ground_truth();
-        self.totals()
+        self.with_all_parts(Simulation::totals)
     }
 
     // ---- packets at their ends ----
@@ -380,59 +403,6 @@ impl Simulation {
             }
         }
         self.timers.set(receiver_timer(slot), due);
-    }
-
-    // ---- for tests: where the packets are ----
-
-    /// Packets in queues, transmitters and delays.
-    pub fn packets_in_transit(&self) -> u64 {
-        self.network.packets_in_transit()
-    }
-
-    /// Packets sent by both ends, and packets that arrived or were dropped or lost, of the flows that have not ended.
-    pub fn packets_sent_and_accounted(&self) -> (u64, u64) {
-        self.active.iter().fold((0, 0), |(sent, gone), &number| {
-            let slot = self.network.slots().slot_of(number);
-            let (out, arrived) = self.stages[slot].packets();
-            let lost = self.network.lost_packets(slot);
-            let copied = self.network.copies(slot);
-            (sent + out + copied, gone + arrived + lost)
-        })
-    }
-
-    /// Largest number of flows with state at the same time, except rows.
-    pub fn slots(&self) -> usize {
-        self.network.slots().count()
-    }
-
-    /// The links, for inspection.
-    pub fn links(&self) -> &[Link] {
-        self.network.links()
-    }
-
-    /// Senders of the active connections, in the order of flows, for inspection.
-    pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        let slots = self.active.iter();
-        let slots = slots.map(|&number| self.network.slots().slot_of(number));
-        let stages = slots.map(|slot| &self.stages[slot]);
-        stages.filter_map(|stage| match stage {
-            Stage::Connection(flow) => Some(&flow.sender),
-            _ => None,
-        })
-    }
-
-    /// The variables of the congestion control of an active flow, if it shows them.
-    pub fn control_variables(&self, flow: u32) -> Option<Variables> {
-        self.active
-            .iter()
-            .map(|&number| &self.stages[self.network.slots().slot_of(number)])
-            .find_map(|stage| match stage {
-                Stage::Connection(connection) if connection.sender.flow() == flow => {
-                    Some(connection.sender.control_variables())
-                }
-                Stage::Stream(stream) if stream.flow == flow => Some(stream.control_variables()),
-                _ => None,
-            })?
     }
 }
 

@@ -102,6 +102,9 @@ as_json: Decorator = click.option(
 )
 report: Decorator = click.option("--report/--no-report", default=True, help="Write report.html into the folder.")
 jobs: Decorator = click.option("--jobs", metavar="N", type=int, help="Parallel runs (default: one per core).")
+threads: Decorator = click.option(
+    "--threads", metavar="N", type=int, default=1, help="Threads of each run, for networks of nodes (default: 1)."
+)
 settings: Decorator = click.option(
     "--set",
     "settings",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @options.perturb
 @options.report
 @options.jobs
+@options.threads
 @options.collected
 def run(chosen: Options, *, scenarios: Sequence[Path], as_json: bool, dry_run: bool) -> None:
     """Run scenarios; print utilisation, fairness and queueing delay; write the result and a report.
@@ -49,8 +50,10 @@ def run(chosen: Options, *, scenarios: Sequence[Path], as_json: bool, dry_run: b
         names = run_jobs.supported_engines(plans, chosen)
         _print_plans(plans, names, chosen, as_json)
         run_jobs.preflight(plans, names)
+        run_jobs.report_threads(plans, names, chosen)
         return
     made = run_jobs.prepare(scenarios, plans, chosen)
+    run_jobs.report_threads(plans, run_jobs.engine_names(chosen.engine), chosen)
     for job in made:
         _run_job(job, as_json)
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: Runs of one scenario in one call.
 MAX_REPEATS = 10_000
 
+#: Threads of one run.
+MAX_THREADS = 1024
+
 #: The engine that has kernels, and the one that has users' stacks.
 LINUX = "linux"
 PACKET = "packet"
@@ -46,6 +49,7 @@ class Options:
     repeats: int | None = None
     out: Path | None = None
     jobs: int | None = None
+    threads: int = 1
     report: bool = True
     quick: bool = False
     command: str = ""
@@ -97,6 +101,7 @@ class Job:
                 self.plan,
                 self.engine,
                 jobs=self.options.jobs,
+                threads=self.options.threads,
                 progress=lambda share: progress(share / passes),
                 captures=captures,
                 command=self.options.command,
@@ -219,6 +224,17 @@ def preflight(planned: Sequence[Plan], names: Sequence[str]) -> None:
         raise InputError("\n".join(dict.fromkeys(missing)))
 
 
+def report_threads(planned: Sequence[Plan], names: Sequence[str], options: Options) -> None:
+    """Print to standard error how many threads a run uses, and why only one, if the options allow several."""
+    if options.threads == 1:
+        return
+    for plan in planned:
+        for name in names:
+            used, reason = engines.engine(name).threads(plan, options.threads)
+            why = f": {reason}" if reason else ""
+            click.echo(f"{plan.name}, {name}: {used} thread{'s' if used > 1 else ''} for each run{why}", err=True)
+
+
 def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:
     """Return the jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
     names = supported_engines(planned, options)
@@ -292,6 +308,7 @@ def seeds(options: Options) -> tuple[int, ...] | None:
     check_number("--seed", options.seed, 0, 2**63 - 1)
     check_number("--repeats", options.repeats, 1, MAX_REPEATS)
     check_number("--jobs", options.jobs, 1, 10_000)
+    check_number("--threads", options.threads, 1, MAX_THREADS)
     if options.seed is not None:
         return (options.seed,)
     return tuple(range(1, options.repeats + 1)) if options.repeats is not None else None

@@ -40,6 +40,7 @@ class RunOptions:
         spool_bytes: rows that are kept in memory before they are written to disk.
         command: the command line, for the manifest.
         samples: False allows an engine that computes metrics itself to leave tables of samples and events empty.
+        threads: threads that one run may use.
     """
 
     progress: Progress = no_progress
@@ -47,6 +48,7 @@ class RunOptions:
     spool_bytes: int = 8 << 20
     command: str = ""
     samples: bool = True
+    threads: int = 1
 
     def capture_files(self, plan: Plan, seed: int) -> list[Path]:
         """Return the files of a run: its packet captures in the order of the vantage points, then logs of flows."""
@@ -117,6 +119,10 @@ class Engine(Protocol):
     def exclusive(self, plan: Plan) -> bool:
         """Return True if no two runs of the plan may go on at a time."""
         return False
+
+    def threads(self, plan: Plan, allowed: int) -> tuple[int, str]:
+        """Return how many threads one run of the plan uses if it may use `allowed`, and why only one ("" if more)."""
+        return 1, f"the engine {self.name} uses one"
 
     def preflight(self, plan: Plan) -> PreflightReport | None:
         """Examine the other machines that a run uses; None if it uses none."""

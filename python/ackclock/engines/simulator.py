@@ -20,8 +20,9 @@ from ackclock.plan import DatagramPlan, FlowPlan, Plan
 #: a step in which much happens.
 STEPS = 100
 
-#: Rows are taken out so often, and whenever a step was divided. Taking few rows costs as much as many, so a run that
-#: makes few takes them less often: after about so many rows, if each packet and each sample were one.
+#: Rows are taken out so often, and whenever a step was divided if there is one for each packet. Taking few rows costs
+#: as much as many, so a run that makes few takes them less often: after about so many rows, if each packet and each
+#: sample were one. Where that is does not depend on the number of threads: a large result has the same files.
 MAX_TAKINGS = 100
 ROWS_PER_TAKING = 50_000
 
@@ -36,6 +37,14 @@ class SimulatorEngine(Engine):
         """Starts, hashes, algorithms and sizes draw from the seed."""
         return True
 
+    def threads(self, plan: Plan, allowed: int) -> tuple[int, str]:
+        """Set a run up to see into how many parts its network can be divided."""
+        if self.leaps:
+            return super().threads(plan, allowed)
+        if _prototypes(plan):
+            return 1, "an algorithm is written in Python"
+        return set_up(plan, plan.seeds[0]).enable_threads(allowed)
+
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`; whatever `options.progress` raises ends the run."""
         around = options or RunOptions()
@@ -43,7 +52,8 @@ class SimulatorEngine(Engine):
             raise UnsupportedError(reasons)
         spool = Spool(names=table_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
-            if names := _prototypes(plan):
+            names = _prototypes(plan)
+            if names:
                 from ackclock.algorithms import prototype
 
                 stack.enter_context(prototype.reported(names))
@@ -51,6 +61,8 @@ class SimulatorEngine(Engine):
             simulation = set_up(plan, seed)
             if self.leaps:
                 simulation.enable_leaps()
+            if around.threads > 1 and not names:
+                simulation.enable_threads(around.threads)
             for share, taking in _advance(simulation, plan):
                 if taking:
                     _take(simulation, spool, plan, captures)
@@ -114,12 +126,13 @@ class _Capture:
 def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, bool]]:
     """Runs the simulation in steps; yields the share that is done, and whether rows shall be taken out."""
     steps_per_taking = STEPS // takings(plan)
+    many_rows = plan.record.packets or bool(plan.record.pcap)
     for step in range(1, STEPS + 1):
         all_done = False
         while not all_done:
             with _stack_errors():
                 reached_s, all_done = simulation.advance_some(plan.duration_s * step / STEPS)
-            yield reached_s / plan.duration_s, not all_done or step % steps_per_taking == 0
+            yield reached_s / plan.duration_s, step % steps_per_taking == 0 if all_done else many_rows
 
 
 def takings(plan: Plan) -> int:

@@ -43,16 +43,18 @@ T = TypeVar("T")
     engine=arguments.WORD,
     seeds=optional(arguments.SEEDS),
     jobs=optional(arguments.JOBS),
+    threads=arguments.JOBS,
     progress=arguments.CALL,
     captures=optional(arguments.PATH),
     command=arguments.TEXT,
 )
-def run(
+def run(  # noqa: PLR0913 (all but the first have defaults)
     plan: Accepted,
     engine: str = "packet",
     seeds: Iterable[int] | None = None,
     *,
     jobs: int | None = None,
+    threads: int = 1,
     progress: Progress = no_progress,
     captures: Path | None = None,
     command: str = "",
@@ -68,7 +70,8 @@ def run(
             tables as a mapping.
         engine: name of the engine.
         seeds: the seeds to run, instead of the plan's own.
-        jobs: runs at a time; by default one for each core.
+        jobs: runs at a time; by default one for each core, with `threads` one for each of so many cores.
+        threads: threads of each run, where the engine can divide it; the result is the same.
         progress: called with the fraction completed, 0 to 1.
         captures: folder for packet captures, if the plan asks for them; without it there are none.
         command: the command recorded in the manifest.
@@ -77,8 +80,8 @@ def run(
     Raises:
         ScenarioError: a scenario whose values do not fit together, or one with a sweep.
         UnsupportedError: the engine cannot model something in the plan.
-        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, `jobs` below 1, or a result that
-            the plan needs and that is not there.
+        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, `jobs` or `threads` below 1,
+            or a result that the plan needs and that is not there.
         TypeError: an argument of another type.
     """
     chosen = engines.engine(engine)
@@ -91,7 +94,7 @@ def run(
     if captures is not None and complete.has_captures:
         captures.mkdir(parents=True, exist_ok=True)
     spool_bytes = max(MIN_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
-    options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
+    options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command, threads=threads)
     is_alone = chosen.exclusive(complete)
     if executor is not None and captures is None and not is_alone:
         return Dataset.concat(_run_remotely(executor, chosen.name, complete, command, progress))
@@ -100,7 +103,7 @@ def run(
         return chosen.run(complete, seed, replace(options, progress=report))
 
     calls = [partial(run_seed, seed) for seed in complete.seeds]
-    return Dataset.concat(run_parallel(calls, 1 if is_alone else jobs or cores(), progress))
+    return Dataset.concat(run_parallel(calls, 1 if is_alone else jobs or max(1, cores() // threads), progress))
 
 
 def _run_remotely(executor: Executor, engine: str, plan: Plan, command: str, progress: Progress) -> list[Dataset]:

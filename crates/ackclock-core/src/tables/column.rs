@@ -98,6 +98,11 @@ macro_rules! table {
                 $($crate::tables::put(&mut self.$name, row, other.$name.get(from));)+
             }
 
+            /// Put the rows into another order: row `i` is the present row `order[i]`.
+            pub fn reorder(&mut self, order: &[usize]) {
+                $(self.$name = order.iter().map(|&row| self.$name[row].clone()).collect();)+
+            }
+
             /// True if there are no rows.
             pub fn is_empty(&self) -> bool {
                 true $(&& self.$name.is_empty())+
@@ -185,6 +190,19 @@ mod tests {
         assert_eq!(taken.word, ["fin", "ack"]);
         assert_eq!(taken.letters, [3, 2]);
         assert!(taken.syllables.is_empty());
+    }
+
+    #[test]
+    fn reorder_keeps_the_cells_of_a_row_in_one_row() {
+        let mut terms = Terms {
+            word: ["syn", "ack", "fin"].map(str::to_owned).to_vec(),
+            letters: vec![1, 2, 3],
+            syllables: vec![vec![4], vec![5], vec![6]],
+        };
+        terms.reorder(&[2, 0, 1]);
+        assert_eq!(terms.word, ["fin", "syn", "ack"]);
+        assert_eq!(terms.letters, [3, 1, 2]);
+        assert_eq!(terms.syllables, [[6], [4], [5]]);
     }
 
     #[test]

@@ -137,4 +137,32 @@ impl Propagation {
     pub fn set_delay(&mut self, delay: Time) {
         self.delay = delay;
     }
+
+    // ---- a link between two parts of a divided network ----
+
+    /// Let packets be taken by [`Propagation::take_cut`] and not arrive: a place-holder stays the first.
+    pub fn cut(&mut self) {
+        debug_assert!(self.exists && self.count == 0);
+        self.front = NO_PACKET;
+        self.count = 1;
+    }
+
+    /// Take the first packet of a cut link, with the time of its arrival.
+    #[inline]
+    pub fn take_cut(&mut self) -> Option<(Time, Packet)> {
+        let first = self.others.pop()?;
+        self.count -= 1;
+        Some(first)
+    }
+
+    /// Add a packet of a cut link, which arrives at `due`. Returns that if it is the first, else [`Time::NEVER`].
+    pub fn receive(&mut self, packet: Packet, due: Time) -> Time {
+        self.count += 1;
+        if self.count == 1 {
+            self.front = packet;
+            return due;
+        }
+        self.others.append(due, packet);
+        Time::NEVER
+    }
 }

@@ -84,6 +84,22 @@ impl Link {
         self.busy_until
     }
 
+    /// Packets in the queue.
+    #[inline]
+    pub fn waiting_in_queue(&self) -> u32 {
+        self.queued_packets
+    }
+
+    /// Start of the next transmission on a lazy link, which has no event; [`Time::NEVER`] if no packet waits.
+    #[inline]
+    pub fn next_lazy_start(&self) -> Time {
+        if self.is_lazy && self.queued_packets > 0 {
+            self.busy_until
+        } else {
+            Time::NEVER
+        }
+    }
+
     /// End of the last transmission.
     pub fn busy_until(&self) -> Time {
         self.busy_until

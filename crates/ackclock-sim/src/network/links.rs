@@ -227,7 +227,7 @@ impl Network {
 
     /// Schedule the arrival of the first packet in a link's propagation delay, if that was empty.
     #[inline(always)]
-    fn schedule_arrival(&mut self, link: usize, arrival: Time) {
+    pub(super) fn schedule_arrival(&mut self, link: usize, arrival: Time) {
         if !arrival.is_never() {
             self.link_events.add(self.links.len() + link, arrival);
         }

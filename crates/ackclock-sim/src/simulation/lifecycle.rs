@@ -139,8 +139,12 @@ impl Simulation {
             }
         };
         let choices = flow_stream(self.seed, u64::from(number)).next_u64();
+        let (has_sender, has_receiver) = match (&self.share, plan.ends) {
+            (Some(share), Some(ends)) => share.owns_ends(ends),
+            _ => (true, true),
+        };
         let (entrance, lead) = self.network.open_connection(slot, path, plan);
-        if self.plan.record.paths {
+        if self.plan.record.paths && has_sender {
             self.network.write_path(number, plan.ends);
         }
         let receiver = Receiver::new(plan);
@@ -157,18 +161,25 @@ impl Simulation {
             task,
         });
         flow.sender.bring_forward(self.skipped);
-        if flow.receiver.client().is_some() {
-            flow.sender.listen(self.now);
+        let is_client = flow.receiver.client().is_some();
+        if is_client && has_receiver {
             if let Some(syn) = flow.receiver.open(self.now) {
                 self.network.send_reply(number, &syn, self.now);
             }
             let due = flow.receiver_due().max(self.now);
             self.timers.set(receiver_timer(slot), due);
-        } else {
-            let mut entrance = flow.entrance(&mut self.network);
-            flow.sender.start(self.now, &mut entrance);
         }
-        self.timers.set(sender_timer(slot), flow.sender.wake());
+        let mut due = Time::NEVER;
+        if has_sender {
+            if is_client {
+                flow.sender.listen(self.now);
+            } else {
+                let mut entrance = flow.entrance(&mut self.network);
+                flow.sender.start(self.now, &mut entrance);
+            }
+            due = flow.sender.wake();
+        }
+        self.timers.set(sender_timer(slot), due);
         self.stages[slot] = Stage::Connection(flow);
         if let Some(traffic) = follower {
             self.await_next_of(traffic);
@@ -192,7 +203,9 @@ impl Simulation {
             let traffic = flow.task.as_ref().map(|task| task.traffic);
             self.let_others_begin(slot, traffic, end);
         }
-        self.end_if_over(slot);
+        if self.share.is_none() {
+            self.end_if_over(slot);
+        }
     }
 
     /// Let others begin that wait for the completion of a transfer.
@@ -207,7 +220,7 @@ impl Simulation {
     }
 
     /// End a flow if both its ends are closed and none of its packets is in transit.
-    fn end_if_over(&mut self, slot: usize) {
+    pub(super) fn end_if_over(&mut self, slot: usize) {
         let Stage::Connection(flow) = &mut self.stages[slot] else {
             return;
         };

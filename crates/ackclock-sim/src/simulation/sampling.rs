@@ -11,7 +11,7 @@ use super::{Simulation, SAMPLER};
 use crate::link::Counters;
 
 /// Number of ended transfers whose rows are collected before they are handed over.
-const MAX_ENDED: usize = 1 << 16;
+pub(super) const MAX_ENDED: usize = 1 << 16;
 
 impl Simulation {
     /// Sample every active flow and the links; ends the warm-up when its time has come.
@@ -104,6 +104,13 @@ impl Simulation {
         let now = self.plan_time();
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             if !self.plan.record.all_links && !self.plan.links[index].bottleneck {
+                continue;
+            }
+            if self
+                .share
+                .as_ref()
+                .is_some_and(|share| !share.owns_link(index))
+            {
                 continue;
             }
             let counters = link.counters(self.now);

@@ -93,6 +93,12 @@ impl Transfers {
         self.len
     }
 
+    /// True if each transfer begins at a time of its own, whatever becomes of the others.
+    pub fn are_independent(&self) -> bool {
+        let mut drawn = (0..self.schedule.len()).map(|index| self.schedule.transfer(index));
+        drawn.all(|transfer| transfer.completes.is_none() && matches!(transfer.start, Start::At(_)))
+    }
+
     /// The numbers of all traffic.
     pub fn traffic(&self) -> Range<usize> {
         0..self.parts.len()

@@ -14,7 +14,11 @@ use crate::kit::{between, link, linux, ms, nodes, path, plan, reno, us};
 const BYTES: u64 = 30_000;
 
 /// 16 hosts on a fat tree of 100 Mb/s; short queues, so that there is loss.
-fn tree(duration: Time, traffic: Vec<TrafficPlan>, datagrams: Vec<DatagramPlan>) -> Plan {
+pub(super) fn tree(
+    duration: Time,
+    traffic: Vec<TrafficPlan>,
+    datagrams: Vec<DatagramPlan>,
+) -> Plan {
     let tree = FatTree::new(4, 3);
     let edges = tree.edges();
     let both = edges.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
@@ -39,7 +43,7 @@ fn tree(duration: Time, traffic: Vec<TrafficPlan>, datagrams: Vec<DatagramPlan>)
     }
 }
 
-fn among(sources: &[u32], destinations: &[u32], workload: Value) -> TrafficPlan {
+pub(super) fn among(sources: &[u32], destinations: &[u32], workload: Value) -> TrafficPlan {
     let random = serde_json::from_value(json!("random")).expect("a pairing");
     TrafficPlan {
         group: 0,
@@ -55,7 +59,7 @@ fn among(sources: &[u32], destinations: &[u32], workload: Value) -> TrafficPlan 
     }
 }
 
-fn poisson(per_s: f64, stop_s: f64) -> Value {
+pub(super) fn poisson(per_s: f64, stop_s: f64) -> Value {
     json!({
         "start_s": 0.0,
         "stop_s": stop_s,

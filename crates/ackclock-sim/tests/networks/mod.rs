@@ -6,3 +6,4 @@ mod failures;
 mod generated;
 mod impairments;
 mod reordering;
+mod threads;

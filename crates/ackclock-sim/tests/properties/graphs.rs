@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::accounts::{check_balances, check_links, ledgers};
-use super::determinism::run;
+use super::determinism::{finished, run};
 use super::plans::{any_tcp, cases, simulate};
 use crate::kit::{self, between, change, flow, ms, nodes, routed, us};
 
@@ -230,5 +230,25 @@ proptest! {
             format!("{:?}{events:?}{samples:?}{:?}", simulation.finish(), tables.flow_samples)
         };
         prop_assert!(totals(true) == totals(false));
+    }
+
+    /// Parts of a graph on threads of their own write the rows of a run on one thread, however it is stepped.
+    #[test]
+    fn threads_change_nothing(
+        plan in any_graph(false),
+        seed in any::<u64>(),
+        threads in 2..6_usize,
+        stops in prop::collection::vec(0.0..1.0_f64, 0..5),
+    ) {
+        let mut plan = plan;
+        plan.record.packets = false;
+        plan.record.paths = true;
+        plan.record.all_links = true;
+        let mut stops = stops;
+        stops.sort_by(f64::total_cmp);
+        let mut divided = simulate(&plan, seed);
+        if divided.enable_threads(threads).is_ok() {
+            prop_assert!(finished(&mut divided, &plan, &stops) == run(&plan, seed, &[]));
+        }
     }
 }

@@ -4,7 +4,7 @@ mod accounts;
 mod algorithms;
 mod bounds;
 mod completion;
-mod determinism;
+pub mod determinism;
 mod extremes;
 mod graphs;
 mod ground_truth;
