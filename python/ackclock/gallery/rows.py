@@ -146,8 +146,13 @@ def ratio(above: Values, below: Values) -> Values:
 
 def in_order(columns: Sequence[Values]) -> Values:
     """Seed by seed, the share of the pairs of columns in which the later is greater; None where a value is missing."""
-    pairs = [None if None in seed else list(combinations(seed, 2)) for seed in zip(*columns, strict=True)]
-    return tuple(each and sum(low < high for low, high in each) / len(each) for each in pairs)
+    return tuple(map(_share_in_order, zip(*columns, strict=True)))
+
+
+def _share_in_order(values: Values) -> float | None:
+    known = [value for value in values if value is not None]
+    pairs = [low < high for low, high in combinations(known, 2)]
+    return sum(pairs) / len(pairs) if len(known) == len(values) else None
 
 
 def _each(values: Values, runs: int) -> Values:

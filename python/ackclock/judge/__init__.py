@@ -97,12 +97,12 @@ def judge_connection(connection: Connection, specification: str, notes: Sequence
     walk = Walk(reference, connection)
     if specification == "bbr3":
         result = bbr.Bbr(reference, connection, walk.datagram_bytes).run()
-        more = (bbr.UNDECIDED,)
+        doubts = [bbr.UNDECIDED]
     else:
         result = walk.run().comparison
-        more = tuple(_doubts(connection, walk))
+        doubts = list(_doubts(connection, walk))
     counts = (result.agreed, result.undecided)
-    return Judgement(connection.title, reference.title, *counts, result.deviations, (*notes, *more))
+    return Judgement(connection.title, reference.title, *counts, result.deviations, (*notes, *doubts))
 
 
 def _can_be_judged(connection: Connection) -> bool:

@@ -140,7 +140,7 @@ def test_packets_are_conserved(result):
 
 
 @requires_ns2
-def test_bytes_are_counted_beyond_32_bits():
+def test_byte_counters_do_not_wrap():
     """ns-2's own counter is negative from 2 GiB on."""
     large = [('rate = "10Mbit"\nrtt = "40ms"', 'rate = "10Gbit"\nrtt = "4ms"'), ("50ms", "2.2s")]
     planned = plan(*large, ('duration = "40s"\nwarmup = "10s"', 'duration = "2.2s"'))

@@ -280,7 +280,8 @@ def _head(plan: Plan, seed: int, sent: PlannedTraffic) -> Iterator[str]:
     yield f"set duration_s {plan.duration_s:g}"
     yield f"set warmup_s {plan.warmup_s:g}"
     yield f"set interval_s {plan.record.interval_s:g}"
-    fastest_bps = max(each.rate_bps or 0 for each in (*plan.links, *plan.changes))
+    changed_bps = [change.rate_bps for change in plan.changes if change.rate_bps is not None]
+    fastest_bps = max([*(link.rate_bps for link in plan.links), *changed_bps])
     yield f"set wrap_s {WRAP_BITS / fastest_bps:g}"
     yield ""
     yield "remove-all-packet-headers"
