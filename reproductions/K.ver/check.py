@@ -1,4 +1,4 @@
-"""The rule of K.ver: which fluid model is nearer to the packet engine."""
+"""The rule of K.ver: which fluid model is nearer to packets."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,8 @@ import numpy as np
 from ackclock.gallery import Measured, Row
 from ackclock.gallery.entry import Published
 
-ENGINES = ("packet", "fluid")
+ENGINES = ("packet", "fluid", "ns2")
+FLUID, SIMULATORS = "fluid", ("packet", "ns2")
 MEASURES = {"utilisation": "utilisation", "queue": "queue_mean_p"}
 
 VARIANTS, BUFFERS = ("HSTCP", "CUBIC"), ("0.02", "0.1")
@@ -19,7 +20,7 @@ NEARER, AS_NEAR = (0.0, 1.0), (0.0, 1.1)
 
 def runs(engine: str, case: str) -> bool:
     """Packets have losses of their own."""
-    return (engine == "packet") == case.endswith(PACKETS)
+    return (engine in SIMULATORS) == case.endswith(PACKETS)
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -27,23 +28,31 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
-    """The distances' ratio, of all buffers of a variant."""
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+    """The distances' ratio, of all buffers of a variant, for each simulator."""
+    if FLUID not in measured:
+        return {}
+    there = [engine for engine in SIMULATORS if engine in measured]
+    return {f"{engine}, {FLUID}": _rows(measured[engine], measured[FLUID]) for engine in there}
+
+
+def _rows(simulated: Measured, fluid: Measured) -> list[Row]:
     return [
-        Row(measure, (nearer(measured, variant, measure),), NEARER, AS_NEAR, variant)
+        Row(measure, (nearer(simulated, fluid, variant, measure),), NEARER, AS_NEAR, variant)
         for measure in MEASURES
         for variant in VARIANTS
     ]
 
 
-def nearer(measured: Mapping[str, Measured], variant: str, measure: str) -> float:
+def nearer(simulated: Measured, fluid: Measured, variant: str, measure: str) -> float:
     """The distance with the synchronisation model over that with the plain one."""
-    return distance(measured, variant, SYNCHRONISED, measure) / distance(measured, variant, SMOOTH, measure)
+    synchronised, smooth = (distance(simulated, fluid, variant, each, measure) for each in (SYNCHRONISED, SMOOTH))
+    return synchronised / smooth
 
 
-def distance(measured: Mapping[str, Measured], variant: str, losses: str, measure: str) -> float:
-    """Mean over the buffers of |fluid − packet|, each a mean over its runs."""
+def distance(simulated: Measured, fluid: Measured, variant: str, losses: str, measure: str) -> float:
+    """Mean over the buffers of |fluid − simulated|, each a mean over its runs."""
     cases = [f"{variant} {buffer}" for buffer in BUFFERS]
-    models = [np.mean(measured["fluid"][f"{case} {losses}"][measure]) for case in cases]
-    packets = [np.mean(measured["packet"][f"{case} {PACKETS}"][measure]) for case in cases]
+    models = [np.mean(fluid[f"{case} {losses}"][measure]) for case in cases]
+    packets = [np.mean(simulated[f"{case} {PACKETS}"][measure]) for case in cases]
     return float(np.mean(np.abs(np.subtract(models, packets))))

@@ -13,7 +13,7 @@ PANELS = ("HSTCP 0.02", "HSTCP 0.1", "CUBIC 0.02", "CUBIC 0.1")
 
 
 @style.styled
-def draw(packet: Mapping[str, Dataset], fluid: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], fluid: Mapping[str, Dataset], *_others: object) -> Figure:
     """A panel for each variant and buffer; the first run of each."""
     fig = style.figure(4.6)
     axes = fig.subplots(2, 2, sharex=True).flatten()
