@@ -32,3 +32,15 @@ def test_few_short_names_are_on_one_line():
     fig.canvas.draw()
     heights = {round(text.get_window_extent().y0) for text in fig.legends[0].get_texts()}
     assert len(heights) <= 2  # letters that hang below the line
+
+
+def test_points_have_the_colour_of_their_engine_in_the_legend():
+    """An engine without rows is not in the legend; one that lacks a row leaves the colours of the others."""
+    first, second = (Row("x", (1.0,), (0.9, 1.1), (0.5, 2.0), at) for at in ("", "later"))
+    fig = figures.rows({"theory": [], "packet": [first], "ns2": [first, second]}, {"x": CLAIM})
+    (legend,) = fig.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    signs = dict(zip(names, legend.legend_handles, strict=True))
+    assert "theory" not in signs
+    *_, alone = fig.axes[1].lines
+    assert alone.get_color() == signs["ns2"].get_color() != signs["packet"].get_color()

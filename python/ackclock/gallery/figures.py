@@ -38,11 +38,12 @@ MARGIN = 0.12
 @style.styled
 def rows(found: Mapping[str, Sequence[Row]], published: Mapping[str, Published]) -> Figure:
     """A strip for each row: the bands of the rule, the published value, the reproduced ones with their intervals."""
+    found = {name: each for name, each in found.items() if each}
     keys = list(dict.fromkeys((row.claim, row.at) for each in found.values() for row in each))
     fig = style.figure(STRIP_IN * len(keys) + FOOT_IN)
     strips = fig.subplots(len(keys), 1, squeeze=False)[:, 0]
     for ax, key in zip(strips, keys, strict=True):
-        same = {name: row for name, each in found.items() for row in each if (row.claim, row.at) == key}
+        same = {number: row for number, each in enumerate(found.values()) for row in each if (row.claim, row.at) == key}
         _strip(ax, same, published[key[0]])
     signs = _signs(list(found))
     columns = _columns([str(sign.get_label()) for sign in signs])
@@ -76,7 +77,8 @@ def _marker(engine: int) -> str:
     return "os^"[engine // len(figure_spec.COLOURS) % 3]
 
 
-def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
+def _strip(ax: Axes, same: Mapping[int, Row], claim: Published) -> None:
+    """Draw a row, by the number of its engine."""
     row = next(iter(same.values()))
     factor, unit = _scale(row, claim)
     low, high = _reach(same, claim)
@@ -84,8 +86,8 @@ def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
         ax.axvspan(max(band[0], low) / factor, min(band[1], high) / factor, color=shade, zorder=0)
     if claim.value is not None:
         ax.plot([claim.value / factor], [0], "D", mfc="white", mec=style.INK, ms=6, zorder=3, clip_on=False)
-    for number, each in enumerate(same.values()):
-        _point(ax, each, factor, number, len(same))
+    for place, (number, each) in enumerate(same.items()):
+        _point(ax, each, factor, number, 0.0 if len(same) == 1 else 0.6 - 1.2 * place / (len(same) - 1))
     ax.set_xlim(low / factor, high / factor)
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
@@ -95,11 +97,10 @@ def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
     ax.set_title(f"{what}{f' ({unit})' if unit else ''}", fontsize=8, pad=2)
 
 
-def _point(ax: Axes, row: Row, factor: float, number: int, count: int) -> None:
+def _point(ax: Axes, row: Row, factor: float, number: int, y: float) -> None:
     found = row.summary
     if found.mean is None:
         return
-    y = 0.0 if count == 1 else 0.6 - 1.2 * number / (count - 1)
     colour = _colour(number)
     if found.ci95_low is not None and found.ci95_high is not None:
         ax.hlines(y, found.ci95_low / factor, found.ci95_high / factor, color=colour, linewidth=2.5, zorder=4)
@@ -111,7 +112,7 @@ def _scale(row: Row, claim: Published) -> tuple[float, str]:
     return numbers.scale(max(known, default=1.0), claim.unit)
 
 
-def _reach(same: Mapping[str, Row], claim: Published) -> tuple[float, float]:
+def _reach(same: Mapping[int, Row], claim: Published) -> tuple[float, float]:
     known = [claim.value]
     for row in same.values():
         found = row.summary
