@@ -17,7 +17,7 @@ const CONNECTIONS: u32 = 1 << 23;
 /// Number of the relay's end.
 pub const RELAY_END: usize = 0;
 
-/// A relay at the first end, [`RELAY_END`].
+/// A relay at the first end.
 #[derive(Clone, Copy, Debug)]
 pub struct Relay {
     /// Address at that end.
