@@ -15,8 +15,9 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.figures import curves
+from ackclock.input.source import Source
 from ackclock.metrics import runs
-from ackclock.shell import sockets
+from ackclock.shell import plans, sockets
 
 pytest_plugins = ["pytester"]
 
@@ -63,6 +64,13 @@ def test_tcp_info_has_windows_and_retransmissions(tmp_path: Path):
 
 
 @in_namespaces
+def test_queues_are_sized_for_full_packets_without_flows():
+    network = 'topology = "dumbbell"\nrate = "20Mbit"\nrtt = "100ms"\nqueue = { discipline = "pfifo", limit = "1bdp" }'
+    source = Source("no flows", f'duration = "5s"\n[network]\n{network}')
+    plan = plans.planned(plans.with_programs(source))
+    assert plan.links[0].queue.parameters["limit_packets"] == 250_000 // plan.packet_bytes == 165
+
+
 def test_options_are_those_of_subprocess(tmp_path: Path):
     with ac.shell(SCENARIO) as net:
         assert net.run("cat", input=b"in", capture_output=True).stdout == b"in"

@@ -42,8 +42,8 @@ impl Lateness {
         self.worst
     }
 
-    /// The smallest lateness that a share of the packets did not exceed, rounded up to microseconds; `None` without
-    /// packets.
+    /// The smallest lateness that a share of the packets did not exceed, rounded up to microseconds, but no more than the
+    /// largest; `None` without packets.
     pub fn quantile(&self, share: f64) -> Option<Time> {
         let rank = (share * self.packets as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -54,7 +54,7 @@ impl Lateness {
         Some(if reached == RANGE_US {
             self.worst
         } else {
-            Time::from_microseconds(reached as u64)
+            self.worst.min(Time::from_microseconds(reached as u64))
         })
     }
 }
@@ -85,5 +85,13 @@ mod tests {
         assert_eq!(lateness.worst(), Time::from_milliseconds(1200));
         assert_eq!(lateness.quantile(1.0), Some(Time::from_milliseconds(1200)));
         assert_eq!(lateness.quantile(0.5), Some(Time::from_microseconds(1)));
+    }
+
+    #[test]
+    fn no_quantile_exceeds_the_worst() {
+        let mut lateness = Lateness::default();
+        let late = Time::from_picoseconds(14_100_000);
+        lateness.count(late);
+        assert_eq!(lateness.quantile(0.99), Some(late));
     }
 }

@@ -24,6 +24,9 @@ from ackclock.shell.sockets import TOTALS, sender_of
 #: together, and at least of each.
 GROUP, FLOWS, MIN_FLOWS = "programs", 256, 8
 
+#: Payload of a full datagram, with which queues are sized where the scenario has no TCP: 1500 B with its headers.
+PACKET = "1472B"
+
 #: Ends of a network without named hosts: the senders', then the receivers'.
 PEER, PROGRAM = "peer", "program"
 ENDS = (PEER, PROGRAM)
@@ -57,7 +60,8 @@ def with_programs(source: Source, nodes: Sequence[str] = ()) -> Loaded:
         raise InputError(f"at: found {', '.join(nodes)}; expected 2 to {MAX_ENDS} different hosts")
     pairs: list[dict[str, str]] = [{"from": one, "to": other} for one, other in combinations(nodes, 2)] or [{}]
     count = max(MIN_FLOWS, FLOWS // len(pairs))
-    programs = [{"kind": "udp", "name": GROUP, "count": count, "rate": "1/s", "packet": "1B", **pair} for pair in pairs]
+    each = {"kind": "udp", "name": GROUP, "count": count, "rate": "1/s", "packet": PACKET}
+    programs = [{**each, **pair} for pair in pairs]
     traffic = source.toml().get("traffic", [])
     changed = overrides.rewritten(source, {"traffic": [*traffic, *programs]}, "a path for programs")
     try:
