@@ -1,4 +1,4 @@
-"""CUBIC of RFC 8312 as a prototype, for the ablation in `make_cubic_in_quic.py`: where the Reno estimate begins."""
+"""CUBIC with the Reno estimate of RFC 8312, for the ablation in `make_cubic_in_quic.py`: where that estimate begins."""
 
 from typing import Any
 
@@ -13,6 +13,9 @@ class CubicRfc8312:
 
     W_est(t) = start + 3 (1 - beta) / (1 + beta) t / RTT, where the start is beta W_max in RFC 8312. Fast convergence
     lowers W_max, and this start with it, below the window that the loss left; in RFC 9438 it is that window.
+
+    The cubic curve has the K of RFC 8312 (equation 2) in both. Fast convergence compares the window with the W_max that
+    it may have lowered (RFC 9438 section 4.7), as in quinn and Linux; RFC 8312 has W_last_max there.
     """
 
     def __init__(self, initial_window: float, *, from_w_max: bool = True) -> None:
@@ -40,7 +43,7 @@ class CubicRfc8312:
         self.w_max = self.cwnd * (1 + BETA) / 2 if self.cwnd < self.w_max else self.cwnd
         self.ssthresh = self.cwnd = max(2.0, BETA * self.cwnd)
         self.w_est = BETA * self.w_max if self.from_w_max else self.cwnd
-        self.k_s = (max(0.0, self.w_max - self.cwnd) / C) ** (1 / 3)
+        self.k_s = (self.w_max * (1 - BETA) / C) ** (1 / 3)
         self.start_s = loss.now_s
 
     def on_timeout(self, now_s: float, in_flight: float) -> None:

@@ -116,15 +116,15 @@ stack, <!-- so: {largest}("| QUIC, noq's CUBIC |", "| QUIC, engine's CUBIC |") <
 ## Why noq and quinn lose less
 
 Both follow RFC 8312 where the engine follows Linux and RFC 9438. The table has the engine's CUBIC, a variant of it that
-counts fractions of segments instead of whole ones, and a prototype of RFC 8312
-(`docs/cubic_rfc8312.py`) with its Reno estimate W_est
-as it is there and with the start of RFC 9438, all in noq with `controller = "engine"`. The runs are those above.
+counts fractions of segments instead of whole ones, and a prototype (`docs/cubic_rfc8312.py`) with the Reno estimate
+W_est of RFC 8312, and with the start that RFC 9438 gives that estimate, all in noq with `controller = "engine"`. Link
+and duration are those above.
 
 {variants}
 - **20 ms: where the Reno estimate begins.** In RFC 8312 W_est begins at β W_max. Fast convergence lowers W_max after
   every loss below the last one, so that W_est begins below the window and does not move it for a while: recovery
   periods are longer, and there are fewer of them. RFC 9438 begins at the window. The change of this start alone
-  raises the loss rate by {start_least} to {start_most}, <!-- so: all(1.1 < b / a < 1.25 for a, b in zip(values("loss
+  raises the loss rate by up to {start_most}, <!-- so: all(1.1 < b / a < 1.25 for a, b in zip(values("loss
   rate", "| 20ms", "| RFC 8312, W_est from β W_max |"), values("loss rate", "| 20ms", "| RFC 8312, W_est from the window
   |"))) --> and as RFC 8312 has it the rate is within {start_left} of noq's. <!-- so: {rates}("| 20ms", "| RFC 8312,
   W_est from β W_max |", "| QUIC, noq's CUBIC |") < {start_left_limit} -->
@@ -158,8 +158,8 @@ END = """
 ## What this does not show
 
 Nothing here has random loss, reordering, AQM or ECN; the applications always have data, and hosts take no time. The
-rest of the difference between the prototype and the engine's CUBIC at 20 ms is undecided. Over real sockets neither was
-compared.
+rest of the difference between the prototype and the engine's CUBIC at 20 ms is undecided. Nothing was compared over
+real sockets.
 """
 
 

@@ -102,6 +102,7 @@ def test_flows_that_are_faster_jointly_than_their_link_do_not_share_it():
         (reported(limited=limited(cwnd=1.0), segments_lost=3), Cause.NETWORK),
         (reported(limited=limited(cwnd=1.0), ecn={**NO_ECN, "reported_marks": 3}), Cause.NETWORK),
         (reported(limited=limited(cwnd=1.0)), Cause.UNDECIDED),  # nothing shows why the window is small
+        (reported(limited=limited(cwnd=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # the queue that stands does
         (reported(limited=limited(shared_bottleneck=1.0)), Cause.NETWORK),
         (reported(limited=limited(bottleneck=1.0)), Cause.NOTHING),
         (reported(limited=limited(bottleneck=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # a queue that stands
@@ -114,6 +115,11 @@ def test_flows_that_are_faster_jointly_than_their_link_do_not_share_it():
 )
 def test_the_greatest_cost_is_the_verdict(given, verdict):
     assert diagnose(given).verdict is verdict
+
+
+def test_a_small_window_without_a_loss_is_not_put_down_to_losses():
+    (finding,) = diagnose(reported(limited=limited(cwnd=1.0), rtt_mean_s=0.2)).findings
+    assert "Nothing was lost" in finding.next
 
 
 def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():

@@ -20,6 +20,9 @@ WORLDS = {
     "loss": ('rate = "12Mbit"\nrtt = "30ms"', "loss = { probability = 0.01 }"),
 }
 
+#: Less fits into this path than the offload budget.
+SHORT_PATH = ('rate = "5Mbit"\nrtt = "0.5ms"', "")
+
 #: Parameters that the draft does not have, and the rule that they break.
 MUTATIONS = {
     "a larger window": ("cwnd_gain = 4.0, up_cwnd_gain = 4.5", "inflight-bound"),
@@ -30,7 +33,7 @@ MUTATIONS = {
 @cache
 def log(world: str, parameters: str = "") -> str:
     """Return the log of a flow that is alone."""
-    link, loss = WORLDS[world]
+    link, loss = WORLDS.get(world, SHORT_PATH)
     text = f"""
 duration = "6s"
 [network]
@@ -74,6 +77,10 @@ def test_a_seeded_mistake_breaks_its_rule(name: str) -> None:
     assert found[0].found > found[0].expected_high
 
 
+def test_the_offload_budget_bounds_the_window_on_a_short_path() -> None:
+    assert "inflight-bound" not in {one.rule for one in judged(log("short")).deviations}
+
+
 def test_a_jump_of_the_window_deviates() -> None:
     windows = [int(size) for size in re.findall(r'"congestion_window":(\d+)', log("one BDP"))]
     text = log("one BDP").replace(f'"congestion_window":{windows[3]}', f'"congestion_window":{10 * max(windows)}', 1)
@@ -82,4 +89,7 @@ def test_a_jump_of_the_window_deviates() -> None:
 
 def test_a_window_below_four_datagrams_deviates() -> None:
     text = re.sub(r'("congestion_window":)\d+', r"\g<1>3000", log("one BDP"))
-    assert {one.rule for one in judged(text).deviations} == {"minimum-window"}
+    deviations = judged(text).deviations
+    assert {one.rule for one in deviations} == {"minimum-window"}
+    assert {one.expected_low for one in deviations} == {4 * 1472}
+    assert all(one.expected_low <= one.expected_high < float("inf") for one in deviations)

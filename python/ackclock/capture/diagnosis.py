@@ -14,6 +14,7 @@ from typing import Any
 from ackclock import repr_format
 from ackclock.capture import quic, udp
 from ackclock.capture.findings import (
+    BLOATED,
     LIMITS,
     STALLS,
     UNKNOWN_LINKS,
@@ -325,17 +326,22 @@ class _Flow:
         stalled_s = summed((*stalled_s.items(), ("nagle", waited_s)))
         span_s = transfer_s + sum(before_s.values())
         shortest_s = min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0)
-        if "cwnd" in limited_s and not _has_congestion(flow):
+        this = _Flow(span_s, limited_s, stalled_s, _base_rtt_s(flow), flow["rtt_mean_s"], data_bytes, shortest_s)
+        if "cwnd" in limited_s and not _has_congestion(flow, _queue_ratio([this])):
             limited_s["unexplained_window"] = limited_s.pop("cwnd")
-        return _Flow(span_s, limited_s, stalled_s, _base_rtt_s(flow), flow["rtt_mean_s"], data_bytes, shortest_s)
+        return this
 
 
-def _has_congestion(flow: Mapping[str, Any]) -> bool:
-    """Return True if something keeps the congestion window small: losses, retransmissions, marks, or a longer RTT."""
+def _has_congestion(flow: Mapping[str, Any], queue_ratio: float | None) -> bool:
+    """Return True if something keeps the congestion window small: losses, retransmissions, marks, or a longer RTT.
+
+    `queue_ratio` is the mean RTT over the smallest, None without a queue.
+    """
     ecn = flow["ecn"]
     is_signalled = flow["segments_lost"] or any(flow["retransmissions"].values())
     is_marked = ecn["ce_packets"] or ecn["ece_packets"] or ecn["reported_marks"]
-    return bool(is_signalled or is_marked or flow["rtt_step"] or has_slow_acks(flow))
+    is_late = flow["rtt_step"] or has_slow_acks(flow) or (queue_ratio or 0.0) >= BLOATED
+    return bool(is_signalled or is_marked or is_late)
 
 
 def _base_rtt_s(flow: Mapping[str, Any]) -> float | None:

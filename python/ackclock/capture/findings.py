@@ -207,7 +207,7 @@ LIMIT_ADVICE = {
         "Raise the receiver's buffer (net.ipv4.tcp_rmem), or see why its application reads slowly.",
     ),
     "cwnd": (
-        "For {share} of the time the congestion window limited the sender, and no queue was visible.",
+        "For {share} of the time the congestion window limited the sender.",
         "Losses keep the window small: find where they come from, or try another congestion control.",
     ),
     "slow_start": (
@@ -242,7 +242,7 @@ LIMIT_ADVICE = {
         "Capture from before the connection opens: the SYN has the window scale.",
     ),
     "unexplained_window": (
-        "For {share} of the time a window limited the sender, with nothing lost or marked, and no queue visible.",
+        "For {share} of the time a window limited the sender, with nothing lost or marked, and no standing queue.",
         "Read the sender's TCP_INFO (ss -ti): a send buffer or a pacing rate may be the limit. If the window had only "
         "not grown yet, a longer transfer shows that.",
     ),
@@ -278,8 +278,7 @@ def of_limits(
     timeouts = any(flow["retransmissions"]["timeout"] for flow in flows)
     marks = any(flow["ecn"]["ece_packets"] or flow["ecn"]["reported_marks"] for flow in flows)
     for limit, value_s in limited_s.items():
-        share = value_s / total_s
-        if share < WORTH:
+        if (share := value_s / total_s) < WORTH:
             continue
         sentence, then = LIMIT_ADVICE[limit]
         cause = cause_on_path(LIMITS[limit], limit, path, bloat)
@@ -293,8 +292,9 @@ def of_limits(
             done = "dropped" if path["limiter"] == "policer" else "held back"
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
             sentence = LIMITED.get(limit, sentence)
-        elif limit == "cwnd" and not losses and marks:
-            then = "Congestion marks (ECN) keep the window small: look for what fills the link of the AQM that marks."
+        elif limit == "cwnd" and not losses:
+            marked = "Congestion marks (ECN) keep the window small: look for what fills the link of the AQM that marks."
+            then = marked if marks else "Nothing was lost: see why round trips took longer or what was retransmitted."
         elif limit == "slow_start" and timeouts:
             then = "Each timeout begins it anew: find where packets are lost."
         said = sentence.format(share=numbers.value(share, "share"), limiter=path["limiter"])

@@ -7,7 +7,7 @@ bounds that hold in every state:
 
 ```text
   sent in a round-trip time     ≤ 2.77 BW in Startup, 1.25 BW after it    (sections 5.3.1, 5.6.1)
-  cwnd                          ≤ 2.25 BDP + excess + quantum after Startup    (section 5.6.4)
+  cwnd                          ≤ 2.25 BDP + excess, or the offload budget, after Startup    (section 5.6.4)
   growth of cwnd                ≤ what is acknowledged, but for a window that is restored    (section 5.6.4.6)
   in flight within ProbeRTT     ≤ 0.5 BDP or 4 datagrams, if 5 s pass without an RTT as small    (section 5.3.4)
 ```
@@ -33,7 +33,7 @@ UNDECIDED = "not judged, since a log does not show BBR's states: probe times, bo
 #: datagrams, an RTT that the implementation measures at another place.
 TOLERANCE_SHARE, TOLERANCE_DATAGRAMS = 0.05, 4.0
 
-#: The smallest window, in datagrams (section 2.7: MinPipeCwnd).
+#: The smallest window, in datagrams (section 5.6.4.3: MinPipeCwnd).
 MIN_DATAGRAMS = 4.0
 
 #: Rounds without growth of the bandwidth by `FULL_GROWTH` after which the pipe is full (section 5.3.1.2), and rounds
@@ -42,6 +42,10 @@ FULL_ROUNDS, FULL_GROWTH, GRACE_ROUNDS = 3, 1.25, 3
 
 #: Rounds in which an excess of ACKs counts (section 5.5.9), and RTTs that a probe may last.
 EXCESS_ROUNDS, PROBE_ROUNDS = 10, 20
+
+#: The send quantum: what is paced in so many seconds, and at most so many bytes (section 5.6.3). The offload budget is
+#: three of them over TCP, in the simplest case one over QUIC (section 5.5.8): the larger one is allowed.
+QUANTUM_S, MAX_QUANTUM_BYTES, OFFLOAD_QUANTA = 0.001, 65536.0, 3
 
 #: RTTs and seconds after which a ProbeRTT that is due has begun.
 DUE_RTTS, DUE_S = 4.0, 0.5
@@ -219,7 +223,7 @@ class Bbr:
         self.path = Path(reference.parameters, datagram_bytes)
         self.probe_rtt = ProbeRtt(self.path)
         self.comparison = Comparison(reference, datagram_bytes)
-        self.window = 0.0
+        self.window = self.first_window = 0.0
         self.acked = 0.0
         self.in_flight = 0.0
         self._highest = WindowedMax()
@@ -265,8 +269,10 @@ class Bbr:
         if not path.bandwidth or path.rounds < FULL_ROUNDS or now_s < self._timeout_s + 2 * path.srtt_s:
             self.comparison.count(agrees=False)
             return
-        gain = self.parameters["up_gain"] if path.is_surely_full else self.parameters["startup_gain"]
-        limit = gain * path.bandwidth * span_s
+        rate = self.parameters["up_gain"] * path.bandwidth
+        if not path.is_surely_full:  # the first rate stays until the bandwidth is more (section 5.6.2)
+            rate = self.parameters["startup_gain"] * max(path.bandwidth, self.first_window / path.min_rtt_s)
+        limit = rate * span_s
         if sent > limit * (1 + TOLERANCE_SHARE) + TOLERANCE_DATAGRAMS * path.datagram_bytes:
             rates = (0.0, 8 * limit / span_s)
             self.comparison.deviate(now_s, "pacing", rates, 8 * sent / span_s)
@@ -295,12 +301,13 @@ class Bbr:
         restored = self._highest.value
         self._highest.add(fact.time_s, window, self.parameters["min_rtt_window_s"])
         if not last:
+            self.first_window = window
             self.comparison.initial(fact.time_s, window)
             return
         tolerance = TOLERANCE_DATAGRAMS * self.path.datagram_bytes
         if window < 0.95 * MIN_DATAGRAMS * self.path.datagram_bytes and fact.time_s > self._timeout_s + 1:
             low = MIN_DATAGRAMS * self.path.datagram_bytes
-            self.comparison.deviate(fact.time_s, "minimum-window", (low, self.path.bdp_bytes), window)
+            self.comparison.deviate(fact.time_s, "minimum-window", (low, max(low, last + acked)), window)
         elif window > max(last + acked, restored) + tolerance:
             self.comparison.deviate(fact.time_s, "growth", (last, last + acked), window)
         else:
@@ -312,8 +319,13 @@ class Bbr:
         if not path.is_surely_full:
             self.comparison.count(agrees=False)
             return
-        limit = self.parameters["up_cwnd_gain"] * path.bdp_bytes + path.excess_bytes
+        limit = max(self.parameters["up_cwnd_gain"] * path.bdp_bytes + path.excess_bytes, self._offload_bytes())
         if window > limit * (1 + TOLERANCE_SHARE) + TOLERANCE_DATAGRAMS * path.datagram_bytes:
             self.comparison.deviate(now_s, "inflight-bound", (0.0, limit), window)
         else:
             self.comparison.count(agrees=True)
+
+    def _offload_bytes(self) -> float:
+        """Return the offload budget (section 5.5.8), which a window on a path with a short RTT does not fall below."""
+        rate = self.parameters["up_gain"] * self.path.bandwidth
+        return OFFLOAD_QUANTA * min(max(rate * QUANTUM_S, 2 * self.path.datagram_bytes), MAX_QUANTUM_BYTES)

@@ -77,7 +77,7 @@ class Reference:
 #: Rule → its demand, and the section of RFC 9002, which all QUIC controllers share.
 RULES: Mapping[str, tuple[str, str]] = {
     "initial-window": ("an initial window of at most 10 datagrams, or 14,720 bytes", "RFC 9002 section 7.2"),
-    "minimum-window": ("a window of at least 2 datagrams", "RFC 9002 section 7.2"),
+    "minimum-window": ("a window of at least the minimum", "RFC 9002 section 7.2"),
     "slow-start": ("growth by no more than what is acknowledged", "RFC 9002 section 7.3.1"),
     "slow-start-exit": ("slow start ends at ssthresh", "RFC 9002 section 7.3.1"),
     "avoidance": ("growth of congestion avoidance", "RFC 9002 section 7.3.3"),
@@ -123,7 +123,7 @@ def _references() -> Mapping[str, Reference]:
             {
                 name: f"draft-ietf-ccwg-bbr section {section}"
                 for name, section in {
-                    "minimum-window": "2.7",
+                    "minimum-window": "5.6.4.3",
                     "pacing": "5.6.2",
                     "growth": "5.6.4.6",
                     "inflight-bound": "5.6.4",

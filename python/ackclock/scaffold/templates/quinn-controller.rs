@@ -1,7 +1,7 @@
 //! The congestion control of $title: additive increase of a datagram per round trip, and multiplicative decrease.
 //!
-//! Replace the formulas by yours. `options = "beta=0.7"` in the scenario sets the share of the window that a loss leaves.
-//! Deviation from RFC 9002: a mark of ECN counts as a loss, as there, but the decrease is `beta`.
+//! Replace the formulas by yours. `options = "beta=0.7"` in the scenario sets the share of the window that a loss leaves;
+//! RFC 9002 has 0.5, the default. A CE mark counts as a loss (RFC 9002 section 7.1).
 
 use std::any::Any;
 use std::sync::Arc;
