@@ -1,5 +1,6 @@
 """One run on several threads: the same rows, and a reason where a run stays on one thread."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.dataset.tables import TABLES
+from ackclock.engines.engine import Progress
+from ackclock.experiments import runner
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -53,3 +56,20 @@ def test_a_run_that_stays_on_one_thread_has_a_reason(name: str) -> None:
 def test_other_engines_use_one_thread() -> None:
     plan = ac.load(SCENARIOS / "dumbbell.toml").plan()
     assert engines.engine("fluid").threads(plan, 4) == (1, "the engine fluid uses one")
+
+
+def test_runs_that_stay_on_one_thread_use_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[int] = []
+
+    def run_parallel(
+        calls: list[Callable[[Progress], ac.Dataset]], at_a_time: int, progress: Progress
+    ) -> list[ac.Dataset]:
+        jobs.append(at_a_time)
+        return [call(progress) for call in calls]
+
+    monkeypatch.setattr(runner, "run_parallel", run_parallel)
+    monkeypatch.setattr(runner, "cores", lambda: 8)
+    for name, duration, warmup in (("dumbbell", "2s", "1s"), ("leaf-spine", *DIVIDED["leaf-spine"])):
+        plan = ac.load(SCENARIOS / f"{name}.toml").with_({"duration": duration, "warmup": warmup}).plan()
+        ac.run(plan, seeds=[1, 2], threads=2)
+    assert jobs == [8, 4]

@@ -70,7 +70,7 @@ def run(  # noqa: PLR0913 (all but the first have defaults)
             tables as a mapping.
         engine: name of the engine.
         seeds: the seeds to run, instead of the plan's own.
-        jobs: runs at a time; by default one for each core, with `threads` one for each of so many cores.
+        jobs: runs at a time; by default as many as use all cores.
         threads: threads of each run, where the engine can divide it; the result is the same.
         progress: called with the fraction completed, 0 to 1.
         captures: folder for packet captures, if the plan asks for them; without it there are none.
@@ -103,7 +103,12 @@ def run(  # noqa: PLR0913 (all but the first have defaults)
         return chosen.run(complete, seed, replace(options, progress=report))
 
     calls = [partial(run_seed, seed) for seed in complete.seeds]
-    return Dataset.concat(run_parallel(calls, 1 if is_alone else jobs or max(1, cores() // threads), progress))
+    if is_alone or len(calls) == 1:
+        jobs = 1
+    elif jobs is None:
+        used, _ = chosen.threads(complete, threads) if threads > 1 else (1, "")
+        jobs = max(1, cores() // used)
+    return Dataset.concat(run_parallel(calls, jobs, progress))
 
 
 def _run_remotely(executor: Executor, engine: str, plan: Plan, command: str, progress: Progress) -> list[Dataset]:
