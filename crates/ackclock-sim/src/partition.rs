@@ -33,10 +33,7 @@ impl Partition {
     /// Divide the nodes of a plan, whose links all have ends, into at most `parts` parts; `None` if they cannot be
     /// divided.
     pub fn new(plan: &Plan, parts: usize) -> Option<Partition> {
-        let mut groups = Groups::new(plan);
-        groups.assign_hosts(plan, parts.min(MAX_PARTS));
-        groups.assign_others();
-        let (owners, parts) = groups.owners();
+        let (owners, parts) = divide(plan, parts.min(MAX_PARTS));
         let flows = plan.flows.iter().map(|flow| &flow.tcp);
         let generated = plan.groups.iter().filter_map(|group| group.tcp.as_ref());
         let headers = flows.chain(generated).map(TcpPlan::segment_header_bytes);
@@ -54,6 +51,14 @@ impl Partition {
             parts,
         })
     }
+}
+
+/// Part of each node, of at most `parts`, and the number of parts.
+fn divide(plan: &Plan, parts: usize) -> (Vec<u16>, usize) {
+    let mut groups = Groups::new(plan);
+    groups.assign_hosts(plan, parts);
+    groups.assign_others();
+    groups.owners()
 }
 
 /// Least time from the start of a transmission to the arrival.
@@ -214,4 +219,74 @@ fn root(parents: &[u32], node: u32) -> u32 {
         node = parents[node as usize];
     }
     node
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Rate;
+    use ackclock_plan::Routing;
+
+    use super::*;
+    use crate::routing::tests::{graph, FatTree};
+
+    fn both_ways(edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let both = edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+        both.collect()
+    }
+
+    fn plan(hosts: u32, nodes: u32, edges: &[(u32, u32)], delay: Time) -> Plan {
+        let mut plan = graph(hosts, nodes, &both_ways(edges), Routing::Ecmp);
+        for link in &mut plan.links {
+            link.delay = delay;
+        }
+        plan
+    }
+
+    const DELAY: Time = Time::from_microseconds(1);
+
+    #[test]
+    fn hosts_stay_with_their_switch_and_the_core_joins_one_part() {
+        let edges = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
+        let (owners, parts) = divide(&plan(4, 7, &edges, DELAY), 2);
+        assert_eq!((&owners[..6], parts), (&[0_u16, 0, 1, 1, 0, 1] as &[_], 2));
+        let (_, parts) = divide(&plan(4, 7, &edges, DELAY), 16);
+        assert_eq!(parts, 2, "there are two switches with hosts");
+    }
+
+    #[test]
+    fn nodes_joined_by_a_link_without_delay_stay_in_one_part() {
+        let edges = [(0, 2), (1, 3), (2, 3)];
+        let mut plan = plan(2, 4, &edges, DELAY);
+        assert_eq!(divide(&plan, 2).1, 2);
+        plan.links[4].delay = Time::ZERO;
+        assert_eq!(divide(&plan, 2), (vec![0, 0, 0, 0], 1));
+    }
+
+    #[test]
+    fn fat_tree_parts_are_whole_equal_pods() {
+        let tree = FatTree::new(4, 3);
+        let plan = plan(16, 36, &tree.edges(), DELAY);
+        let (owners, parts) = divide(&plan, 4);
+        assert_eq!(parts, 4);
+        for host in 0..16_usize {
+            assert_eq!(owners[host], (host / 4) as u16, "of host {host}");
+        }
+        let links_of = |part: u16| {
+            let ends = plan.links.iter().filter_map(|link| link.ends);
+            ends.filter(|ends| owners[ends.source as usize] == part)
+                .count()
+        };
+        let links: Vec<usize> = (0..4).map(links_of).collect();
+        assert_eq!(links, [24; 4]);
+    }
+
+    #[test]
+    fn latency_has_the_transmission_unless_packets_may_leave_in_a_burst() {
+        let mut link = plan(2, 2, &[(0, 1)], DELAY).links.remove(0);
+        link.rate = Rate::from_bits_per_second(1e9);
+        link.frame_overhead_bytes = 10;
+        assert_eq!(latency(&link, 40), Time::from_picoseconds(1_400_000));
+        link.burst_bytes = Some(3000);
+        assert_eq!(latency(&link, 40), DELAY);
+    }
 }

@@ -26,7 +26,7 @@ mod flowlets;
 pub mod graph;
 pub mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod valiant;
 
 use flowlets::Flowlets;

@@ -12,10 +12,15 @@ use super::*;
 #[path = "../../tests/kit/fat_tree.rs"]
 mod fat_tree;
 
-use fat_tree::FatTree;
+pub use fat_tree::FatTree;
 
 /// A plan of nothing but a graph: `hosts` hosts, then switches, and links from node to node.
-fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::Routing) -> Plan {
+pub fn graph(
+    hosts: u32,
+    nodes: u32,
+    links: &[(u32, u32)],
+    routing: ackclock_plan::Routing,
+) -> Plan {
     Plan {
         duration: Time::from_milliseconds(1),
         warmup: Time::ZERO,

@@ -25,12 +25,16 @@ use super::sampling::MAX_ENDED;
 use super::{receiver_timer, sender_timer, Simulation, Stacks, MAX_FLOWS, SAMPLER};
 use crate::network::Handover;
 use crate::partition::Partition;
+use crate::PlanError;
 
 mod exchange;
 mod merge;
 
 use exchange::Exchange;
 use merge::Stamps;
+
+/// Work of a window besides its events, in events: where windows are short, a call ends no later for them.
+const WINDOW_EVENTS: u64 = 64;
 
 /// Kinds of events, in their order at equal times.
 const TRANSMISSION: u64 = 0;
@@ -111,7 +115,7 @@ impl Share {
 }
 
 impl Simulation {
-    /// Simulate on up to `threads` threads; call it before the run begins. Returns the number of threads.
+    /// Simulate on up to `threads` threads (at least 1); call it before the run begins. Returns the number of threads.
     ///
     /// # Errors
     /// The reason why the run has to stay on one thread.
@@ -119,19 +123,38 @@ impl Simulation {
         if let Some(reason) = self.obstacle_to_threads() {
             return Err(reason);
         }
-        let partition = Partition::new(&self.plan, threads)
-            .ok_or("all its hosts are at one switch, or joined by links without delay")?;
-        let partition = Arc::new(partition);
-        let mut others = Vec::with_capacity(partition.parts - 1);
-        for part in 1..partition.parts as u16 {
-            let mut other = Simulation::with_stacks(&self.plan, self.seed, Stacks::new())
-                .map_err(|_| "a part of it cannot be set up")?;
-            other.restrict(part, &partition);
-            others.push(other);
+        if threads <= 1 {
+            return Ok(1);
         }
+        let partition = Partition::new(&self.plan, threads)
+            .ok_or("its hosts are all at one switch, or joined by links without delay")?;
+        let partition = Arc::new(partition);
+        let others = self
+            .others(&partition)
+            .map_err(|_| "a part of it cannot be set up")?;
         self.restrict(0, &partition);
         self.parts = Some(Box::new(Parts { others }));
         Ok(partition.parts)
+    }
+
+    /// Set up the parts but the first, each on a separate thread: each has the state of the whole network.
+    fn others(&self, partition: &Arc<Partition>) -> Result<Vec<Simulation>, PlanError> {
+        let (plan, seed) = (&self.plan, self.seed);
+        let set_up = |part: u16| -> Result<Simulation, PlanError> {
+            let mut other = Simulation::with_stacks(plan, seed, Stacks::new())?;
+            other.restrict(part, partition);
+            Ok(other)
+        };
+        thread::scope(|scope| {
+            let parts = 1..partition.parts as u16;
+            let threads: Vec<_> = parts
+                .map(|part| scope.spawn(move || set_up(part)))
+                .collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined
+                .map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
     }
 
     /// Work of the run so far; `None` on one thread.
@@ -181,8 +204,8 @@ impl Simulation {
                 "it has more than 65,535 generated transfers",
             ),
         ];
-        let found = reasons.into_iter().find(|(applies, _)| *applies);
-        found.map(|(_, reason)| reason)
+        let first = reasons.into_iter().find(|(applies, _)| *applies);
+        first.map(|(_, reason)| reason)
     }
 
     fn restrict(&mut self, part: u16, partition: &Arc<Partition>) {
@@ -193,8 +216,8 @@ impl Simulation {
         self.share = Some(Box::new(share));
     }
 
-    /// Advance all parts, each on a thread of its own; stops after a window with `max_events` events of all parts
-    /// together. Returns whether all events up to `until` have been handled.
+    /// Advance all parts, each on a separate thread; stops after the window in which the events of all parts and the
+    /// work of the windows reach `max_events`. Returns whether all events up to `until` have been handled.
     pub(super) fn advance_parts(&mut self, until: Time, max_events: u32) -> bool {
         let Some(mut parts) = self.parts.take() else {
             return true;
@@ -236,7 +259,7 @@ impl Simulation {
             exchange.receive(round, part, |handover| self.network.take_over(handover));
             let start = exchange.earliest(round);
             let (sum, largest) = exchange.events(round);
-            total += sum;
+            total += sum + u64::from(round > 0) * WINDOW_EVENTS;
             if let Some(share) = &mut self.share {
                 share.work.windows += u64::from(round > 0);
                 share.work.events += sum;
@@ -355,11 +378,10 @@ impl Simulation {
         number: u32,
     ) -> Option<(&'a Connection, &'a Connection)> {
         let (sender, receiver) = self.parts_of(number)?;
-        let mut all = self.all_of(parts);
-        let all: Vec<_> = all.by_ref().collect();
+        let part = |index| self.all_of(parts).nth(index);
         Some((
-            all[sender].connection(number)?,
-            all[receiver].connection(number)?,
+            part(sender)?.connection(number)?,
+            part(receiver)?.connection(number)?,
         ))
     }
 
@@ -417,16 +439,16 @@ impl Simulation {
         }
     }
 
-    /// Read the whole network: its links and flows are brought here and returned to their parts afterwards.
+    /// Read the whole network: its links and flows are moved into this part, and back to theirs afterwards.
     pub(super) fn with_all_parts<T>(&mut self, read: impl FnOnce(&mut Simulation) -> T) -> T {
         let Some(mut parts) = self.parts.take() else {
             return read(self);
         };
         self.swap_all(&mut parts);
-        let found = read(self);
+        let result = read(self);
         self.swap_all(&mut parts);
         self.parts = Some(parts);
-        found
+        result
     }
 
     fn swap_all(&mut self, parts: &mut Parts) {

@@ -111,6 +111,8 @@ fn what_cannot_be_divided_has_a_reason() {
             .enable_threads(2)
     };
     assert_eq!(reason(|_| ()), Ok(2));
+    let mut one = Simulation::new(&busy_tree(Routing::Ecmp), 1).expect("a sound plan");
+    assert_eq!((one.enable_threads(1), one.work()), (Ok(1), None));
     let packets = reason(|plan| plan.record.packets = true);
     assert_eq!(packets, Err("it records single packets or their delays"));
     let no_delay = reason(|plan| {

@@ -3,17 +3,19 @@
 //! In each round every part sends packets, posts the time of its next event, and waits for the others. Then it reads what
 //! the others have sent and posted, while they may already write for the next round: so there are two of everything,
 //! for even and for odd rounds.
+//!
+//! A part that has to wait polls for a moment, because waking a thread takes longer than a short window. Then it sleeps,
+//! so that on a machine with other work the part that it waits for gets the core.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use ackclock_core::Time;
 
 use crate::network::Handover;
 
-/// Number of polls before a waiting thread lets others run, some microseconds: to wake a sleeping thread takes longer
-/// than a window.
+/// Number of polls before a waiting part sleeps, some microseconds: about what a sleep and a wake cost.
 const MAX_POLLS: u32 = 200;
 
 /// Packets and times that parts give each other.
@@ -26,6 +28,10 @@ pub struct Exchange {
     /// Number of waits that have begun, of all parts.
     arrived: AtomicU64,
     has_failed: AtomicBool,
+    /// Number of parts that sleep, or are about to.
+    sleeping: AtomicU64,
+    sleep: Mutex<()>,
+    awake: Condvar,
 }
 
 /// Post of a part, apart from the others in the cache.
@@ -38,13 +44,14 @@ struct Post {
     events: AtomicU64,
 }
 
-/// Tells the other parts if this one panics.
+/// Ends the waits of the other parts if this one panics.
 pub struct Guard<'a>(&'a Exchange);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.has_failed.store(true, Ordering::Release);
+            self.0.has_failed.store(true, Ordering::SeqCst);
+            self.0.wake_all();
         }
     }
 }
@@ -58,6 +65,9 @@ impl Exchange {
             posts: (0..2 * parts).map(|_| Post::default()).collect(),
             arrived: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
+            sleeping: AtomicU64::new(0),
+            sleep: Mutex::default(),
+            awake: Condvar::new(),
         }
     }
 
@@ -93,21 +103,49 @@ impl Exchange {
 
     /// Wait until all parts have sent and posted; returns false if one has failed.
     pub fn wait(&self, round: u64) -> bool {
-        self.arrived.fetch_add(1, Ordering::AcqRel);
         let all = (round + 1) * self.parts as u64;
-        let mut polls = 0;
-        while self.arrived.load(Ordering::Acquire) < all {
-            if self.has_failed.load(Ordering::Acquire) {
-                return false;
-            }
-            polls += 1;
-            if polls < MAX_POLLS {
-                std::hint::spin_loop();
-            } else {
-                thread::yield_now();
-            }
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == all {
+            self.wake_all();
+        } else if !self.poll(all) {
+            self.sleep(all);
         }
-        true
+        !self.has_failed.load(Ordering::SeqCst)
+    }
+
+    /// Poll for the end of a wait for `all` arrivals; returns whether it has ended.
+    fn poll(&self, all: u64) -> bool {
+        (0..MAX_POLLS).any(|_| {
+            std::hint::spin_loop();
+            self.is_over(all)
+        })
+    }
+
+    /// Sleep to the end of a wait for `all` arrivals.
+    #[cold]
+    fn sleep(&self, all: u64) {
+        let mut lock = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        while !self.is_over(all) {
+            lock = self
+                .awake
+                .wait(lock)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// True if `all` waits have begun, or a part has failed.
+    fn is_over(&self, all: u64) -> bool {
+        self.arrived.load(Ordering::SeqCst) >= all || self.has_failed.load(Ordering::SeqCst)
+    }
+
+    /// Wake the parts that sleep. One that counts itself as sleeping after this has read the count sees why it need not:
+    /// both are sequentially consistent.
+    fn wake_all(&self) {
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            let _lock = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
+            self.awake.notify_all();
+        }
     }
 
     /// Take the packets that were sent to a part, in the order of the sending parts.
@@ -157,6 +195,37 @@ mod tests {
                 .all(|thread| thread.join().unwrap_or(false))
         });
         assert!(all);
+    }
+
+    #[test]
+    fn a_sleeping_part_wakes_when_the_last_arrives() {
+        let exchange = Exchange::new(2);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| exchange.wait(0));
+            while exchange.sleeping.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            assert!(exchange.wait(0));
+            assert!(waiting.join().is_ok_and(|waited| waited));
+        });
+        assert_eq!(exchange.sleeping.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_sleeping_part_wakes_when_another_fails() {
+        let exchange = Exchange::new(2);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| exchange.wait(0));
+            while exchange.sleeping.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            let failing = scope.spawn(|| {
+                let _guard = exchange.guard();
+                panic!("as it should");
+            });
+            assert!(failing.join().is_err());
+            assert!(waiting.join().is_ok_and(|waited| !waited));
+        });
     }
 
     #[test]
