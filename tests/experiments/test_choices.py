@@ -11,6 +11,7 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.cli.program import application
+from ackclock.cli.terminal.comparison import _estimate
 from ackclock.errors import InputError
 from ackclock.experiments import choices
 
@@ -100,6 +101,60 @@ def test_a_choice_may_be_a_table_with_parameters():
     assert tables.key == "network.queue"
     with pytest.raises(InputError, match="--try: found a table without kind or discipline in"):
         compared(ONE_GROUP, "{ beta = 0.85 },cubic")
+
+
+def prepared(text: str, typed: str) -> tuple[str, ...]:
+    """Return the metrics by group of a comparison."""
+    loaded = ac.loads(text)
+    return tuple(
+        name for name in choices.prepare(loaded, choices.choices(typed, loaded)).main.spec.metrics if "_bps[" in name
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "groups"),
+    [
+        (ONE_GROUP, "cubic,vegas", []),
+        (TWO_GROUPS, "pfifo,codel", ["cubic", "reno"]),
+        (TWO_GROUPS, "cubic,vegas", ["cubic", "vegas", "reno"]),
+        (TWO_GROUPS, "cubic,reno", ["cubic"]),  # "reno" is one group with the first choice, both with the second
+        (TWO_GROUPS.replace("count = 2", 'count = 2\nname = "bulk"'), "cubic,reno", ["bulk", "reno"]),
+        (ONE_GROUP + "".join(f'[[flows]]\nname = "g{n}"\n' for n in range(8)), "pfifo,codel", []),
+    ],
+)
+def test_each_of_several_groups_has_its_goodput(text, typed, groups):
+    assert prepared(text, typed) == tuple(
+        f"{metric}[{group}]" for metric in ("goodput_bps", "udp_goodput_bps") for group in groups
+    )
+
+
+def test_goodput_by_group_is_in_table_json_and_report(tmp_path):
+    text = TWO_GROUPS.replace("count = 2", 'count = 2\nname = "bulk"')
+    out = tmp_path / "out"
+    done = call(tmp_path, text, "--try", "pfifo,codel", "--repeats", "2", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    assert "Total goodput, bulk" in done.stdout
+    assert "Total goodput, reno" in done.stdout
+    assert "Total goodput, bulk" in (out / "report.html").read_text()
+    metrics = json.loads((out / "comparison.json").read_text())["metrics"]
+    for label in ("pfifo", "codel"):
+        parts = (metrics[f"goodput_bps[{group}]"][label]["mean"] for group in ("bulk", "reno"))
+        assert sum(parts) == pytest.approx(metrics["goodput_bps"][label]["mean"])
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "text"),
+    [
+        (0.719, 0.0, 1.0, "0.719 (0–1)"),
+        (0.988, 0.9512, 1.0, "0.988 (0.951–1)"),
+        (0.9, 0.85, 0.95, "0.900 ± 0.050"),
+        (0.99999, 0.99998, 1.0, "1.0000 ± 0.0000"),
+        (0.9, None, None, "0.900"),
+        (None, None, None, "–"),
+    ],
+)
+def test_an_interval_that_a_bound_cuts_has_both_ends(mean, low, high, text):
+    assert _estimate({"mean": mean, "ci95_low": low, "ci95_high": high}, "1") == text
 
 
 def test_qdiscs_have_their_own_limits():

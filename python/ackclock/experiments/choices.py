@@ -16,6 +16,7 @@ it is less, where the harm is (y − x) / y: their retransmission rate, and thei
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -37,8 +38,9 @@ from ackclock.experiments.sweep import run as sweeps
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.input.cli_values import KEYS
 from ackclock.input.fields import shown
-from ackclock.metrics import Summary
+from ackclock.metrics import JAIN_OF_ALL, METRICS, Summary
 from ackclock.metrics.summary import subtract, summarise
+from ackclock.partial_plan import groups_of
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
 from ackclock.scenario.points import short_labels
@@ -68,6 +70,9 @@ NO_OTHERS = "the scenario has no other [[flows]] without a size"
 
 #: Suffix of the folder with the groups by themselves.
 SOLO = "-solo"
+
+#: Metrics of each of several groups, and the most groups that a comparison has them of.
+BY_GROUP, MAX_GROUPS = ("goodput_bps", "udp_goodput_bps"), 8
 
 #: A quantity of a group by seed.
 BySeed: TypeAlias = Mapping[int, float]
@@ -231,7 +236,8 @@ def prepare(
     chosen = None if seeds is None else tuple(seeds)
     try:
         varied = loaded.varied(found.key, found.values, TRY)
-        main = sweeps.prepare(varied, engine, out=out, seeds=chosen, perturb=perturb)
+        metrics = _metrics([point.plan for point in varied.points()])
+        main = sweeps.prepare(varied, engine, out=out, seeds=chosen, metrics=metrics, perturb=perturb)
     except ScenarioError as error:
         problems = (candidates.relocated(problem, [found]) for problem in error.problems)
         raise ScenarioError(dict.fromkeys(problems)) from None
@@ -245,6 +251,21 @@ def prepare(
     except UnsupportedError as error:
         return Job(found, main, None, None, str(error.reasons[0]))
     return Job(found, main, solo, competition, "")
+
+
+def _metrics(plans: Sequence[Plan]) -> list[str] | None:
+    """Return all metrics, and those of `BY_GROUP` of each of several groups; None, for all metrics, if there is one.
+
+    A group without a `name` has that of its algorithm. A name that means other flows with another choice is left out.
+    """
+    listed = [[group.name for group in plan.groups] for plan in plans]
+    found: dict[str, set[tuple[int, ...]]] = {}
+    for name in itertools.chain(*listed):
+        found[name] = {tuple(numbers) for names in listed if (numbers := groups_of(name, names))}
+    groups = sorted((name for name, meanings in found.items() if len(meanings) == 1), key=lambda name: min(found[name]))
+    if max(map(len, listed)) < 2 or len(groups) > MAX_GROUPS:
+        return None
+    return [*METRICS, JAIN_OF_ALL, *(f"{metric}[{group}]" for metric in BY_GROUP for group in groups)]
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, full_name, main
+from ackclock.metrics import METRICS, full_name, main, with_groups
 from ackclock.scenario.points import Axis, amounts, label, short_keys, short_labels
 
-#: Charts at most: of the main metrics, those that there are; of all, if few were computed.
+#: Charts at most: of the main metrics, those that there are; of all, if few were computed. Those by group are extra.
 MAX_CHARTS = 8
 
 #: An axis whose largest value is so many times its smallest is logarithmic.
@@ -113,7 +113,10 @@ def key_across(sweeps: Sequence[Swept]) -> str:
 
 
 def metrics_to_show(sweeps: Sequence[Swept], chosen: Choice) -> list[str]:
-    """Return the metrics requested, else the main ones that all have and that have values. Raises `InputError`."""
+    """Return the metrics requested, else the main ones that all have and that have values, also by group.
+
+    Raises `InputError`.
+    """
     common = [name for name in sweeps[0].metrics if all(name in sweep.metrics for sweep in sweeps)]
     if not common:
         raise InputError("the sweeps have no metric in common")
@@ -121,7 +124,9 @@ def metrics_to_show(sweeps: Sequence[Swept], chosen: Choice) -> list[str]:
     if chosen.metrics:
         return [_requested(name, scalar, sweeps) for name in chosen.metrics]
     expected = scalar if len(scalar) <= MAX_CHARTS else [name for name in main("chart") if name in scalar]
-    return [name for name in expected if _has_any_value(name, sweeps)][:MAX_CHARTS]
+    found = [name for name in expected if _has_any_value(name, sweeps)][:MAX_CHARTS]
+    by_group = with_groups(found, [name for name in scalar if _has_any_value(name, sweeps)])
+    return list(dict.fromkeys(by_group))
 
 
 def _requested(name: str, known: Sequence[str], sweeps: Sequence[Swept]) -> str:

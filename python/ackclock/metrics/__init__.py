@@ -94,6 +94,7 @@ __all__ = [
     "value",
     "window_reductions",
     "windows_over_time",
+    "with_groups",
     "within_deadline",
 ]
 
@@ -178,6 +179,12 @@ def main(place: str) -> list[str]:
     """Return the names of the main metrics in one of `metric.PLACES`, in their order there."""
     ranks = {name: rank for name, metric in METRICS.items() if (rank := metric.rank(place))}
     return sorted(ranks, key=lambda name: ranks[name])
+
+
+def with_groups(names: Iterable[str], among: Collection[str]) -> list[str]:
+    """Return metrics by name, each followed by itself of single groups, if `among` has it: `goodput_bps[web]`."""
+    matches = [match for name in among if (match := OF_GROUP.fullmatch(name)) and match[2] != ALL_FLOWS]
+    return [each for name in names for each in (name, *(match[0] for match in matches if match[1] == name))]
 
 
 @checked(view=arguments.a(RunView, RUN))

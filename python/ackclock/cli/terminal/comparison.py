@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rich.table import Table
@@ -13,7 +14,7 @@ from ackclock.cli.terminal import output
 from ackclock.experiments.choices import Choices, Harm, excludes_zero
 from ackclock.experiments.comparison import Comparison
 from ackclock.figures import numbers, summary_text
-from ackclock.metrics import METRICS, Summary, is_shown, main
+from ackclock.metrics import METRICS, Summary, is_shown, main, with_groups
 from ackclock.metrics.protocols import PHASE
 
 #: Heading of the table of harm, and the quantities in it.
@@ -25,6 +26,9 @@ SHORT_HARM = {"goodput_bps": "goodput", "retransmission_rate": "loss", "delay_me
 
 #: The mark of a difference whose interval excludes 0, and what it means.
 MARK, MARKED = "*", "* the 95 % interval of the difference excludes 0"
+
+#: Decimals of a bound: 0, 1 or 100 %.
+DECIMALS = re.compile(r"(?:(?<=\b[01])|(?<=\b100))\.0+\b")
 
 #: A metric's estimates by column: an engine or a choice.
 _Columns: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -46,8 +50,9 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _shown(metrics: Mapping[str, _Columns], is_single: bool) -> dict[str, _Columns]:
-    """Return the main metrics that have something to show, by column; of a single flow none that needs several."""
-    names = [name for name in main("table") if name in metrics and not (is_single and METRICS[name].of_several)]
+    """Return the main metrics that have something to show, also by group; of a single flow none that needs several."""
+    of_all = [name for name in main("table") if not (is_single and METRICS[name].of_several)]
+    names = [name for name in with_groups(of_all, metrics) if name in metrics]
     rows = {name: metrics[name] for name in names}
     return {name: row for name, row in rows.items() if is_shown(name, [column["mean"] for column in row.values()])}
 
@@ -70,9 +75,7 @@ def _table_by_engine(comparison: Comparison, metrics: Mapping[str, Any]) -> Tabl
         label, unit = METRICS[name].label, METRICS[name].unit
         for engine, row in by_engine.items():
             first = engine == comparison.engines[0]
-            table.add_row(
-                label if first else "", engine, output.estimate(row, unit), "" if first else _difference(row, unit)
-            )
+            table.add_row(label if first else "", engine, _estimate(row, unit), "" if first else _difference(row, unit))
         for engine in comparison.unsupported:
             table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
     return table
@@ -95,10 +98,22 @@ def _run_count(runs: int, is_deterministic: bool) -> str:
 
 def _cells(by_engine: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
     (first, *others) = by_engine.values()
-    cells = [output.estimate(first, unit)]
+    cells = [_estimate(first, unit)]
     for row in others:
-        cells += [output.estimate(row, unit), _difference(row, unit)]
+        cells += [_estimate(row, unit), _difference(row, unit)]
     return cells
+
+
+def _estimate(row: Mapping[str, Any], unit: str) -> str:
+    """Return a mean with half its interval; with both ends where a bound cut one of them: `0.719 (0.301–1)`."""
+    mean, low, high = (row[key] for key in ("mean", "ci95_low", "ci95_high"))
+    if low is None or numbers.estimate(mean, low, mean, unit) == numbers.estimate(mean, mean, high, unit):
+        return output.estimate(row, unit)
+    middle, ends = numbers.interval(mean, low, high, unit)
+    first, last = ends.split(" – ")
+    if first == last:
+        return output.estimate(row, unit)
+    return f"{middle} ({DECIMALS.sub('', first)}–{DECIMALS.sub('', last)})"
 
 
 def _difference(row: Mapping[str, Any], unit: str) -> str:
@@ -147,18 +162,25 @@ def _print_columns(labels: Sequence[str], table: Callable[[Sequence[str]], Table
 
 def _means(metrics: Mapping[str, Any], labels: Sequence[str]) -> Table:
     table = output.table("metric", *map(Text, labels))
-    for name, row in metrics.items():
-        table.add_row(_short(name), *(output.estimate(row[label], METRICS[name].unit) for label in labels))
+    for name, row in _having(metrics, labels, "mean"):
+        table.add_row(_short(name), *(_estimate(row[label], METRICS[name].unit) for label in labels))
     return table
 
 
 def _differences(metrics: Mapping[str, Any], labels: Sequence[str]) -> Table:
     table = output.table("metric", *map(Text, labels))
-    for name, row in metrics.items():
+    for name, row in _having(metrics, labels, "difference"):
         unit = METRICS[name].unit
         cells = (_marked(_difference(row[label], unit), row[label]["differs"]) for label in labels)
         table.add_row(_short(name), *cells)
     return table
+
+
+def _having(metrics: Mapping[str, _Columns], labels: Sequence[str], key: str) -> Iterator[tuple[str, _Columns]]:
+    """Yield the metrics with a value in some column: a group without a name may have one in a single choice."""
+    for name, row in metrics.items():
+        if any(row[label][key] is not None for label in labels):
+            yield name, row
 
 
 def _short(name: str) -> str:
