@@ -10,7 +10,7 @@ from tests.importers.test_importing import DATA, call, metrics, rejected, saved
 
 from ackclock import importers
 from ackclock.figures import curves
-from ackclock.metrics import runs
+from ackclock.metrics import METRICS, runs
 
 
 def test_iperf3_reports_windows_round_trips_bytes_and_retransmissions():
@@ -24,14 +24,40 @@ def test_iperf3_reports_windows_round_trips_bytes_and_retransmissions():
     assert flows["retransmissions"].to_list() == [0, 0]
     assert flows["base_rtt_s"].to_list() == pytest.approx([0.041904, 0.048923])
     assert samples.height == 8
+    assert metrics(data)["retransmissions"] == 0
     second = samples.filter((samples["flow"] == 0) & samples["time_s"].is_between(0.9, 1.1)).row(0, named=True)
     assert (second["cwnd"], second["srtt_s"]) == (pytest.approx(95568 / 1448), pytest.approx(0.058149))
     assert samples["time_s"].n_unique() == 4
     assert flows["start_s"].to_list() == [0.0, 0.0]
-    assert metrics(data)["goodput_bps"] == pytest.approx(8 * (2631016 + 2481872) / 2.015624, rel=1e-3)
     assert data.manifest["imported"]["began_s"] == [1795442506.0]
     assert data.queue_samples.height == data.links.height == data.events.height == 0
     assert samples["ssthresh"].null_count() == samples.height
+
+
+@pytest.mark.parametrize("name", ["tcp.json", "reverse.json", "server.json"])
+def test_goodput_of_tcp_is_that_which_iperf3_computes_for_the_receivers(name):
+    received = json.loads((DATA / name).read_text())["end"]["sum_received"]
+    data = importers.read([DATA / name])
+    assert metrics(data)["goodput_bps"] == pytest.approx(received["bits_per_second"], rel=2e-4)
+
+
+def test_retransmissions_of_an_import_are_counted_where_packets_are_not(tmp_path):
+    data = importers.read([DATA / "bidir.json"])
+    assert metrics(data)["retransmissions"] == 12 + 1
+    assert "retransmission_rate" not in metrics(data)
+    groups = data.metrics()["groups"]
+    assert [groups[name]["retransmissions"]["mean"] for name in ("bbr up", "bbr down")] == [12, 1]
+    row = next(
+        line for line in call("import", DATA / "bidir.json", "--out", tmp_path).output.splitlines() if "retrans" in line
+    )
+    assert row.split() == ["retransmitted", "12", "packets", "1", "packets"]
+    (part,) = runs(data, (0.0, 0.5))
+    assert METRICS["retransmissions"].function(part) is None
+
+
+def test_fairness_of_a_single_flow_is_not_shown(tmp_path):
+    assert "Jain" not in call("import", DATA / "reverse.json", "--out", tmp_path / "one").output
+    assert "Jain" in call("import", DATA / "tcp.json", "--out", tmp_path / "two").output
 
 
 def test_goodput_of_uneven_intervals_is_that_of_each():

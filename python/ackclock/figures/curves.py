@@ -139,7 +139,8 @@ def windows_to_add(view: RunView) -> Lines:
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
     """Return each TCP flow's goodput over the preceding `window_s` (default: `goodput_window`), bit/s, ≤ 2,000 times.
 
-    Of a run with UDP flows only there are the times. Raises `InputError` if nothing tells what was delivered.
+    A connection that was rejected has samples, but is no flow: it has no line. Of a run with UDP flows only there are
+    the times. Raises `InputError` if nothing tells what was delivered.
     """
     if not view.cached(instants).times_s.size and not view.datagram_samples.is_empty():
         sampled_s = Grid.of(view.datagram_samples).times_s
@@ -154,7 +155,7 @@ def goodputs(view: RunView, window_s: float | None = None) -> Lines:
         result.append((times_s[chosen], rates[chosen]))
         count += times_s.size
     times_s, rates = (np.concatenate(parts) for parts in zip(*result, strict=True))
-    return _lines(view, times_s, np.where(_is_active(view, times_s, span_s), rates, np.nan))
+    return _lines(view, times_s, np.where(_is_active(view, times_s, span_s), rates, np.nan)).with_values()
 
 
 def _sampled_flows(view: RunView) -> npt.NDArray[np.uint32]:
@@ -179,9 +180,12 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
 
 
 def _is_active(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
-    """Return at which times (rows) which sampled flows (columns) had started and not been over for `after_s`."""
+    """Return at which times (rows) which sampled flows (columns) had started and not been over for `after_s`.
+
+    Those that are not in the table of flows never were.
+    """
     flows, known = view.cached(_sampled_flows), view.sampled
-    begun, over = np.full(flows.size, -np.inf), np.full(flows.size, np.inf)
+    begun, over = np.full(flows.size, np.inf), np.full(flows.size, np.inf)
     here = np.searchsorted(flows, known.flows)
     begun[here], over[here] = known.starts_s, known.ends_s
     return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
@@ -312,7 +316,7 @@ def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
         result = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
         valid |= {row["flow"]: row for row in result.iter_rows(named=True)}
     rows = [valid.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
-    differ = len({row["congestion"] for row in rows}) > 1
+    differ = len({row["congestion"] for row in valid.values()}) > 1
     labels = tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
     return Lines(times_s, values, labels, tuple(group_name(row, view.plan) for row in rows))
 

@@ -146,10 +146,17 @@ def _total_goodput(view: RunView, window_s: float) -> tuple[Array, Array]:
 
 
 def queue(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
-    """Return backlog (packets) and sojourn time of the bottleneck's queue; of other results, that of the same link."""
+    """Return backlog (packets) and sojourn time of the bottleneck's queue; of other results, that of the same link.
+
+    With an overlay there are no lines for the limit and the delays: dashed, they would look like the overlay's.
+    """
     samples = curves.queue(view)
     limits: tuple[Reference, ...] = ()
-    if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
+    if (
+        not laid
+        and samples.limit_p is not None
+        and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p)))
+    ):
         limits = (Reference(samples.limit_p, curves.limit_name(view)),)
     unit_s, unit = numbers.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     backlog: list[Layer] = [Line("backlog", samples.times_s, samples.backlog_p, BLUE, listed=False)]
@@ -161,7 +168,8 @@ def queue(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
     above = Panel(
         Axis("Backlog (packets)", "packets", from_zero=True), [*backlog, *overlay.entries(view.data, laid)], limits
     )
-    below = Panel(Axis(f"Sojourn time ({unit})", unit, from_zero=True), sojourn, _delay_references(view, unit_s))
+    delays = () if laid else _delay_references(view, unit_s)
+    below = Panel(Axis(f"Sojourn time ({unit})", unit, from_zero=True), sojourn, delays)
     caption = (
         f"Packets waiting at {samples.where}, and how long those that left in each interval had waited (their mean)."
     )

@@ -226,7 +226,7 @@ GROUP_COLUMNS = (
     ("smallest of a flow", ("goodput_min_bps",)),
     ("greatest of a flow", ("goodput_max_bps",)),
     ("RTT", ("rtt_mean_s",)),
-    ("retransmitted", ("retransmission_rate",)),
+    ("retransmitted", ("retransmission_rate", "retransmissions")),
     ("datagrams lost", ("udp_loss_rate",)),
     ("95 % of packets within", ("one_way_delay_p95_s",)),
     ("95 % of frames within", ("frame_delay_p95_s",)),

@@ -4,7 +4,7 @@ The format is that of iperf3's documentation (https://software.es.net/iperf/); t
 3.21. Our reading:
 
 - Of a stream that this host sends, an interval's bytes are those that its socket took, up to a send buffer more than
-  what has arrived; the end reports what arrived in all.
+  what has arrived; the end reports what arrived in all, and when: a TCP flow ends when its receiver does.
 - Of UDP, the datagrams that arrived are those that were sent without those that were lost, of the length of a block.
 - Windows are bytes there, segments here. What --omit leaves out is missing, and times begin after it.
 - Intervals are sorted by time. A test that ended early keeps its intervals, and a note says so.
@@ -121,10 +121,16 @@ def _flow(document: Value, ends: Value | None, rows: list[tuple[float, Value]], 
         source=near if sends else far,
         destination=far if sends else near,
         start_s=rows[0][1]["start"].time_s(),
-        end_s=rows[-1][0],
+        end_s=rows[-1][0] if is_udp else _end_s(rows, last),
         base_rtt_s=_positive(last["sender"]["min_rtt"], 1e-6) if "sender" in last else None,
         counts=_udp_counts(last, document["start"]["test_start"]["blksize"]) if is_udp else _tcp_counts(last, rows),
     )
+
+
+def _end_s(rows: list[tuple[float, Value]], last: dict[str, Value]) -> float:
+    """Return when the receiver had the last bytes, or the end of the last interval if that is later."""
+    received = last["receiver"]["end"] if "receiver" in last else None
+    return max(rows[-1][0], received.time_s() if received else 0.0)
 
 
 def _samples(rows: list[tuple[float, Value]], mss: float | None) -> Iterator[FlowSample]:

@@ -322,6 +322,7 @@ TABLE = (
     "jain",
     "rtt_mean_s",
     "retransmission_rate",
+    "retransmissions",
     "udp_loss_rate",
     "one_way_delay_p95_s",
     "frame_delay_p95_s",

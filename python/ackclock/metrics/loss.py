@@ -54,6 +54,18 @@ def retransmission_rate(view: RunView) -> float | None:
     return _ratio(flows.sum("measured_retransmissions"), flows.sum("measured_sent_packets"))
 
 
+def retransmissions(view: RunView) -> float | None:
+    """Retransmitted data packets of all flows in the measured part, as their senders counted them.
+
+    Where only whole runs were counted, as in imports, null unless the measured part is the whole run. Source: RFC 5166
+    (packet loss rates).
+    """
+    flows = view.rows("flows")
+    counted = flows.sum("measured_retransmissions")
+    is_part = view.between is not None or view.warmup_s > 0
+    return counted if counted is not None or is_part else flows.sum("retransmissions")
+
+
 def timeouts(view: RunView) -> float | None:
     """Retransmission timeouts of all flows in the measured part (RFC 6298).
 
@@ -167,6 +179,7 @@ METRICS = (
     Metric("mark_rate", "share", "Mark rate at the bottleneck", mark_rate, ranks=(9,), of_links=True),
     Metric("udp_loss_rate", "share", "Loss rate of UDP", udp_loss_rate, ranks=(9,)),
     Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate, ranks=(10,)),
+    Metric("retransmissions", "packets", "Retransmissions", retransmissions),
     Metric("timeouts", "", "Timeouts", timeouts, ranks=(11,)),
     Metric("sends_per_rtt", "packets", "Packets sent per flow and round trip", sends_per_rtt),
     Metric("breaker_load", "1", "Rate over the limit of circuit breakers", breaker_load),

@@ -50,6 +50,7 @@ LESS = (
     "queue_mean_p",
     "responsiveness_s",
     "retransmission_rate",
+    "retransmissions",
     "rtt_",
     "sd_goodput_",
     "sends_per_rtt",

@@ -9,7 +9,8 @@ import synthetic
 
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
-from ackclock.figures import overlay, plots
+from ackclock.figures import overlay, plots, run_figures
+from ackclock.metrics import runs
 
 
 def sawtooth(engine: str, flows: int = 3) -> Dataset:
@@ -53,6 +54,13 @@ def test_windows_are_those_of_the_second_result(flows: int) -> None:
     expected = np.nanmean(values, axis=1) if flows > 12 else values[:, 0]
     np.testing.assert_allclose(drawn[0].get_ydata(), expected, rtol=1e-9)
     assert len(drawn) == (3 if flows == 3 else 1)
+
+
+def test_the_queue_with_an_overlay_has_no_dashed_lines_of_the_first_result() -> None:
+    view = next(runs(sawtooth("packet")))
+    for laid, names in ([], 3), (overlay.others(view.data, sawtooth("fluid")), 0):
+        panels = run_figures.queue(view, laid).panels
+        assert sum(len(panel.references) for panel in panels) == names
 
 
 def test_fewer_flows_give_their_mean() -> None:

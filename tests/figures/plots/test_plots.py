@@ -204,6 +204,22 @@ def test_goodput_of_udp_flows_only() -> None:
     assert "flow 0" not in texts(plots.KINDS["goodput"](data))  # a single curve needs no legend
 
 
+def test_samples_of_no_flow_are_not_drawn_and_have_no_share() -> None:
+    """A rejected connection, flow 0, was sampled, but is not in the table of flows."""
+    times_s = np.arange(0.5, 10.5, 0.5)
+    delivered_bytes = np.outer(1e6 * times_s, [0, 1, 1]).astype(np.uint64)
+    rows = synthetic.flows(3)
+    tables = {
+        "flows": {name: column[1:] for name, column in rows.items()},
+        "flow_samples": synthetic.samples(times_s, delivered_bytes=delivered_bytes),
+    }
+    data = synthetic.dataset(synthetic.plan(rate_bps=2e7, duration_s=10.0), tables)
+    assert curves.goodputs(next(iter(metrics.runs(data)))).labels == ("flow 1", "flow 2")
+    legend = texts(plots.KINDS["goodput"](data))
+    assert "flow 1" in legend
+    assert "flow 0" not in legend
+
+
 def test_goodput_of_late_flows() -> None:
     """Soon after its start at 2 s, what it delivered counts over the window, which is longer than it is there."""
     late = '[[flows]]\ncongestion = "cubic"\nstart = "2s"'

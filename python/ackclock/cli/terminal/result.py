@@ -36,7 +36,7 @@ def print_result(data: Dataset, metrics: Mapping[str, Any], *, err: bool = False
     """
     console = output.console(err=err)
     console.print(Text(metrics["scenario"] or "", style="bold"))
-    is_single = len(data.plan.flows) == 1
+    is_single = (len(data.plan.flows) or metrics["summary"]["flows_active"]["mean"]) == 1
     summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}
     if summary.get("jain", {}).get("mean") is not None or is_single:
         summary.pop(JAIN_OF_ALL, None)
