@@ -328,4 +328,5 @@ class Bbr:
     def _offload_bytes(self) -> float:
         """Return the offload budget (section 5.5.8), which a window on a path with a short RTT does not fall below."""
         rate = self.parameters["up_gain"] * self.path.bandwidth
-        return OFFLOAD_QUANTA * min(max(rate * QUANTUM_S, 2 * self.path.datagram_bytes), MAX_QUANTUM_BYTES)
+        quantum_bytes: float = min(max(rate * QUANTUM_S, 2 * self.path.datagram_bytes), MAX_QUANTUM_BYTES)
+        return OFFLOAD_QUANTA * quantum_bytes

@@ -150,7 +150,7 @@ impl Simulation {
             let threads: Vec<_> = parts
                 .map(|part| scope.spawn(move || set_up(part)))
                 .collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
             joined
                 .map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)))
                 .collect()
