@@ -290,7 +290,7 @@ def test_a_bundle_does_not_go_into_what_it_holds(results, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path / "run")
     assert call("bundle", ".").exit_code == 0
     assert (tmp_path / "run.bundle.tar").is_file()
-    assert "found a place in a result" in rejection("bundle", results / "run", "--out", "notes/x.tar")
+    assert "found a place in a result" in rejection("bundle", ".", "--out", "notes/x.tar")
 
 
 def test_an_existing_target_is_rejected_before_anything_runs(results, tmp_path):

@@ -419,7 +419,7 @@ def test_the_shares_of_media_are_judged():
         shares = {share.group: share.part for view in metrics.runs(data) for share in fair_shares(view)}
         assert shares.keys() == {"tcp", "media"}
         assert (shares["media"] < STARVED) == starves, shares
-        names = [sentence.split(" got ")[0] for sentence in summary_text.starvation(metrics.runs(data))]
+        names = [sentence.split(" got ")[0] for sentence in summary_text.starvation(metrics.runs(data)).values()]
         assert ("Starved: the only flow of media" in names) == starves
 
 
