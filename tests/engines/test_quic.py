@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ackclock as ac
-from ackclock import engines, metrics, qlog
+from ackclock import algorithms, engines, metrics, qlog
+from ackclock.algorithms import prototype
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning
 
@@ -149,6 +151,19 @@ def test_a_smaller_beta_leaves_a_smaller_window() -> None:
     assert (value(low, "cwnd_mean") or 0) < 0.9 * (value(high, "cwnd_mean") or 0)
 
 
+@pytest.fixture
+def registry() -> Iterator[None]:
+    """Other tests count the algorithms that there are."""
+    before = dict(algorithms._USER_SUPPLIED)
+    yield
+    algorithms._USER_SUPPLIED.clear()
+    algorithms._USER_SUPPLIED.update(before)
+    prototype._PROTOTYPES.pop("fixed_in_quic", None)
+    algorithms.names.cache_clear()
+    algorithms.spec.cache_clear()
+
+
+@pytest.mark.usefixtures("registry")
 def test_a_class_in_python_is_the_controller_of_a_connection() -> None:
     class Fixed:
         def __init__(self, initial_window: float, *, window: float = 10.0) -> None:
