@@ -14,14 +14,15 @@ from ackclock import judge, qlog
 from ackclock.judge import Judgement
 from ackclock.scenario import planning
 
-#: Link and loss: the first is the one in which the tolerances were chosen.
+#: Link, queue in BDP and number of flows: the first is the one in which the tolerances were chosen.
 WORLDS = {
-    "one BDP": ('rate = "10Mbit"\nrtt = "40ms"', ""),
-    "loss": ('rate = "12Mbit"\nrtt = "30ms"', "loss = { probability = 0.01 }"),
+    "one BDP": ('rate = "10Mbit"\nrtt = "40ms"', 1, 1),
+    "loss": ('rate = "12Mbit"\nrtt = "30ms"\nloss = { probability = 0.01 }', 1, 1),
+    "three flows": ('rate = "30Mbit"\nrtt = "30ms"', 1.5, 3),
 }
 
 #: Less fits into this path than the offload budget.
-SHORT_PATH = ('rate = "5Mbit"\nrtt = "0.5ms"', "")
+SHORT_PATH = ('rate = "5Mbit"\nrtt = "0.5ms"', 1, 1)
 
 #: Parameters that the draft does not have, and the rule that they break.
 MUTATIONS = {
@@ -31,17 +32,17 @@ MUTATIONS = {
 
 
 @cache
-def log(world: str, parameters: str = "") -> str:
-    """Return the log of a flow that is alone."""
-    link, loss = WORLDS.get(world, SHORT_PATH)
+def logs(world: str, parameters: str = "") -> list[str]:
+    """Return the logs of the flows of a world."""
+    link, limit_bdp, count = WORLDS.get(world, SHORT_PATH)
     text = f"""
 duration = "6s"
 [network]
 topology = "dumbbell"
-queue = {{ discipline = "pfifo", limit = "1bdp" }}
+queue = {{ discipline = "pfifo", limit = "{limit_bdp}bdp" }}
 {link}
-{loss}
 [[flows]]
+count = {count}
 transport = "quic"
 receive_window = "16MB"
 controller = "engine"
@@ -51,8 +52,12 @@ qlog = true
 """
     with TemporaryDirectory() as name:
         ac.run(planning.loads(text).plan(), seeds=[1], captures=Path(name))
-        (path,) = Path(name).iterdir()
-        return path.read_text(encoding="utf-8")
+        return [path.read_text(encoding="utf-8") for path in sorted(Path(name).iterdir())]
+
+
+def log(world: str, parameters: str = "") -> str:
+    """Return the log of the first flow of a world."""
+    return logs(world, parameters)[0]
 
 
 def judged(text: str) -> Judgement:
@@ -62,10 +67,11 @@ def judged(text: str) -> Judgement:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_clean_controller_has_no_deviation(world: str) -> None:
-    result = judged(log(world))
-    assert result.deviations == []
-    assert result.agreed > 50 and result.verdict == "agrees"
-    assert any("probe times" in note for note in result.notes)
+    for text in logs(world):
+        result = judged(text)
+        assert result.deviations == []
+        assert result.agreed > 50 and result.verdict == "agrees"
+        assert any("probe times" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)

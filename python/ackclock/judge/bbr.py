@@ -96,6 +96,7 @@ class Path:
         self._epoch_s, self._epoch_bytes = 0.0, 0.0
         self._sendings: dict[tuple[str, int], Sending] = {}
         self.srtt_s = 0.0
+        self._latest, self._lost_s = 0.0, float("-inf")
 
     @property
     def bandwidth(self) -> float:
@@ -131,8 +132,9 @@ class Path:
             self.first_sent_s = self.delivered_s = fact.time_s
         self._sendings[packet.space, packet.number] = Sending(self.delivered, self.delivered_s, self.first_sent_s)
 
-    def lose(self, packet: Packet) -> None:
-        """Forget a packet."""
+    def lose(self, packet: Packet, now_s: float) -> None:
+        """Forget a packet, whose loss may bound the bandwidth until the next probe (section 5.5.10)."""
+        self._lost_s = now_s
         self._sendings.pop((packet.space, packet.number), None)
 
     def size(self, packet: Packet) -> float:
@@ -166,12 +168,19 @@ class Path:
     def _sample(self, now_s: float, newest: Packet, sending: Sending) -> None:
         interval_s = max(newest.time_s - sending.first_sent_s, now_s - sending.delivered_s)
         if interval_s >= self.min_rtt_s > 0:
-            wait_s = self.parameters["probe_wait_s"] + self.parameters["probe_wait_spread_s"]
-            length_s = 2 * (wait_s + PROBE_ROUNDS * self.srtt_s)
-            self._bandwidth.add(now_s, (self.delivered - sending.delivered) / interval_s, length_s)
+            self._latest = (self.delivered - sending.delivered) / interval_s
+            self._bandwidth.add(now_s, self._latest, 2 * self._cycle_s())
+
+    def _cycle_s(self) -> float:
+        """Return how long a cycle of probes lasts at most (section 5.3.3)."""
+        wait_s: float = self.parameters["probe_wait_s"] + self.parameters["probe_wait_spread_s"]
+        return wait_s + PROBE_ROUNDS * self.srtt_s
 
     def _aggregate(self, now_s: float, acked_bytes: float) -> None:
-        expected = self.bandwidth * (now_s - self._epoch_s)
+        """Take the excess over the bandwidth, which losses bound to what was delivered last at the least."""
+        is_bounded = now_s <= self._lost_s + self._cycle_s()
+        bandwidth = min(self.bandwidth, self._latest) if is_bounded else self.bandwidth
+        expected = bandwidth * (now_s - self._epoch_s)
         if self._epoch_bytes <= expected:
             self._epoch_s, self._epoch_bytes, expected = now_s, 0.0, 0.0
         self._epoch_bytes += acked_bytes
@@ -249,7 +258,7 @@ class Bbr:
 
     def _lost(self, fact: Lost) -> None:
         if fact.packet is not None:
-            self.path.lose(fact.packet)
+            self.path.lose(fact.packet, fact.time_s)
 
     def _sent(self, fact: Sent) -> None:
         self.path.send(fact)
