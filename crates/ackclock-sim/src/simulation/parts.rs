@@ -33,7 +33,7 @@ mod merge;
 use exchange::Exchange;
 use merge::Stamps;
 
-/// Work of a window besides its events, in events: where windows are short, a call ends no later for them.
+/// Events that a window counts for besides its own, so that a call of many short windows ends in time.
 const WINDOW_EVENTS: u64 = 64;
 
 /// Kinds of events, in their order at equal times.
@@ -350,14 +350,10 @@ impl Simulation {
         let ended: Vec<u32> = self.active.iter().filter_map(closed).collect();
         for number in ended {
             self.swap_flow(parts, number);
-            let slot = self.network.slots().slot_of(number);
             for other in &mut parts.others {
-                let other_slot = other.network.slots().slot_of(number);
-                self.network
-                    .move_losses(slot, &mut other.network, other_slot);
-                other.forget_flow(other_slot);
+                other.forget_flow(other.network.slots().slot_of(number));
             }
-            self.end_if_over(slot);
+            self.end_if_over(self.network.slots().slot_of(number));
         }
     }
 
@@ -406,7 +402,7 @@ impl Simulation {
         Some((share.owner(ends.source), share.owner(ends.destination)))
     }
 
-    /// Exchange the two ends of an active flow with the parts that simulate them.
+    /// Exchange the two ends of an active flow with the parts that simulate them, and take the losses that all count.
     fn swap_flow(&mut self, parts: &mut Parts, number: u32) {
         let Some((sender, receiver)) = self.parts_of(number) else {
             return;
@@ -423,6 +419,11 @@ impl Simulation {
             swap(&mut own.receiver, &mut flow.receiver);
             let (here, there) = (&mut own.at_warmup, &mut flow.at_warmup);
             swap(&mut here.delivered_bytes, &mut there.delivered_bytes);
+        }
+        for other in &mut parts.others {
+            let other_slot = other.network.slots().slot_of(number);
+            self.network
+                .move_losses(slot, &mut other.network, other_slot);
         }
     }
 
@@ -466,12 +467,6 @@ impl Simulation {
         let active: Vec<u32> = self.active.iter().copied().collect();
         for number in active {
             self.swap_flow(parts, number);
-            let slot = self.network.slots().slot_of(number);
-            for other in &mut parts.others {
-                let other_slot = other.network.slots().slot_of(number);
-                self.network
-                    .move_losses(slot, &mut other.network, other_slot);
-            }
         }
     }
 }
