@@ -64,3 +64,20 @@ def test_estimates_show_half_of_the_interval_and_the_longer_half_of_a_cut_one():
     assert numbers.estimate(95.66e6, 95.61e6, 95.71e6, "bit/s") == "95.66 ± 0.05 Mb/s"
     assert numbers.estimate(0.99, 0.95, 1.0, "share") == "99.0 ± 4.0 %"
     assert numbers.estimate(0.99, None, None, "share") == "99.0 %"
+
+
+@pytest.mark.parametrize(
+    ("low", "mean", "high", "unit", "text"),
+    [
+        (0.301, 0.719, 1.0, "", "0.719 (0.301–1)"),
+        (0.884, 0.947, 1.0, "share", "94.7 % (88.4–100)"),
+        (0.9999, 1.0, 1.0, "share", "100.0 ± 0.0 %"),
+        (95.61e6, 95.66e6, 95.71e6, "bit/s", "95.66 ± 0.05 Mb/s"),
+        (None, 0.719, None, "", "0.719"),
+        (None, None, None, "", "–"),
+    ],
+)
+def test_an_interval_that_was_cut_has_its_ends(
+    low: float | None, mean: float | None, high: float | None, unit: str, text: str
+) -> None:
+    assert numbers.estimate_or_ends(mean, low, high, unit) == text

@@ -36,8 +36,8 @@ def judge(*, file: Path, specification: str, as_json: bool) -> None:
     """Judge a QUIC implementation's congestion controller by its specification, from its qlog.
 
     Each congestion window in the log is compared with that of ackclock's own controller, which is given the same
-    acknowledgements, losses, marks and round-trip times. A window may differ by 2 datagrams or 3 %. Of BBR the bounds
-    of its model are compared, give or take 4 datagrams and 5 %. What the log does not show is undecided.
+    acknowledgements, losses, marks and round-trip times. A window may differ by 2 datagrams or 3 %. For BBR the bounds
+    of its model are compared, within 4 datagrams and 5 %. What the log does not show is undecided.
 
     Exit status: 0 no deviation, 1 deviations, otherwise as for all commands.
 

@@ -13,6 +13,7 @@ __all__ = [
     "block",
     "engine",
     "estimate",
+    "estimate_or_ends",
     "evidence_items",
     "evidence_line",
     "interval",
@@ -42,8 +43,28 @@ def estimate(mean: float | None, low: float | None, high: float | None, unit: st
         return value(mean, unit)
     factor, name = scale(mean, unit)
     middle, half = mean / factor, max(mean - low, high - mean) / factor
-    places = max(decimals(middle, 3), min(decimals(half, 1), decimals(middle, 3) + 1))
+    places = _places(middle, half)
     return joined(f"{fixed(middle, places)} ± {fixed(half, places)}", name)
+
+
+def estimate_or_ends(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
+    """Return an estimate, with the ends of its interval where a bound cut one of them: `94.7 % (88.4–100)`.
+
+    The bounds of metrics are whole numbers in their unit: 0, 1, 100 %.
+    """
+    if mean is None or low is None or high is None:
+        return value(mean, unit)
+    factor, name = scale(mean, unit)
+    middle, *ends = (number / factor for number in (mean, low, high))
+    places = _places(middle, max(middle - ends[0], ends[1] - middle))
+    if round(middle - ends[0], places) == round(ends[1] - middle, places):
+        return estimate(mean, low, high, unit)
+    texts = (fixed(end, 0 if end.is_integer() else places) for end in ends)
+    return f"{joined(fixed(middle, places), name)} ({'–'.join(texts)})"
+
+
+def _places(middle: float, half: float) -> int:
+    return max(decimals(middle, 3), min(decimals(half, 1), decimals(middle, 3) + 1))
 
 
 def signed(number: float | None, unit: str, half: float | None = None) -> str:

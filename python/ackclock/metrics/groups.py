@@ -246,9 +246,10 @@ def _quic_demand(plan: PartialPlan, flow: PartialDatagrams) -> Demand | None:
 
 
 def _tcp_demand(plan: PartialPlan, flow: PartialFlow) -> Demand | None:
-    """Return what a TCP flow without an end asks for; None for one with an end, or whose application limits it
-    otherwise, and if its path or its TCP is not known.
-    """  # noqa: D205
+    """Return what a TCP flow without an end asks for; None for others, or where that is not known.
+
+    It is not where an application limits the flow otherwise, and without its path or its TCP.
+    """
     if flow.size_bytes is not None:
         return None
     group = plan.groups[flow.group] if flow.group < len(plan.groups) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -26,9 +25,6 @@ SHORT_HARM = {"goodput_bps": "goodput", "retransmission_rate": "loss", "delay_me
 
 #: The mark of a difference whose interval excludes 0, and what it means.
 MARK, MARKED = "*", "* the 95 % interval of the difference excludes 0"
-
-#: Decimals of a bound: 0, 1 or 100 %.
-DECIMALS = re.compile(r"(?:(?<=\b[01])|(?<=\b100))\.0+\b")
 
 #: A metric's estimates by column: an engine or a choice.
 _Columns: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -105,15 +101,7 @@ def _cells(by_engine: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
 
 
 def _estimate(row: Mapping[str, Any], unit: str) -> str:
-    """Return a mean with half its interval; with both ends where a bound cut one of them: `0.719 (0.301–1)`."""
-    mean, low, high = (row[key] for key in ("mean", "ci95_low", "ci95_high"))
-    if low is None or numbers.estimate(mean, low, mean, unit) == numbers.estimate(mean, mean, high, unit):
-        return output.estimate(row, unit)
-    middle, ends = numbers.interval(mean, low, high, unit)
-    first, last = ends.split(" – ")
-    if first == last:
-        return output.estimate(row, unit)
-    return f"{middle} ({DECIMALS.sub('', first)}–{DECIMALS.sub('', last)})"
+    return numbers.estimate_or_ends(row["mean"], row["ci95_low"], row["ci95_high"], unit)
 
 
 def _difference(row: Mapping[str, Any], unit: str) -> str:

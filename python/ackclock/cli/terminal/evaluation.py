@@ -44,8 +44,8 @@ def print_evaluation(evaluation: Evaluation, changes: Sequence[Change] | None) -
         table.add_row(score.section, criterion, *dossier.cells(score))
     console.print(table)
     console.print(
-        f"Comparisons by verdict. Not more: less than {MARGIN * 100:g} % of harm in excess of a reference "
-        "(non-inferior). Worse: what the tested flows themselves get."
+        "The numbers count comparisons. Not more harmful: the excess of harm over a reference is less than "
+        f"{MARGIN * 100:g} % (non-inferior). Worse: the tested flows' own results."
     )
     if changes is not None:
         _print_changes(changes)
