@@ -103,6 +103,19 @@ def test_command_exits_with_0_without_a_deviation(tmp_path):
     assert _run(str(path), "--as", "cubic").exit_code == 0
 
 
+def test_several_logs_are_counted_by_verdict(tmp_path):
+    paths = [tmp_path / f"{kind}.sqlog" for kind in KINDS]
+    for kind, path in zip(KINDS, paths, strict=True):
+        path.write_text(model.log(kind))
+    result = _run(*map(str, paths), "--as", "cubic")
+    assert result.exit_code == 1
+    assert f"{paths[0]}:\n" in result.output
+    assert "2 logs, 2 connections: agrees 1, deviates 1, undecided 0\n" in result.output
+    records = json.loads(_run(*map(str, paths), "--as", "cubic", "--json").output)
+    verdicts = {Path(record["file"]).stem: record["verdict"] for record in records}
+    assert verdicts == {"reno": "deviates", "cubic": "agrees"}
+
+
 def test_a_specification_without_rules_is_an_error(tmp_path):
     path = tmp_path / "server.sqlog"
     path.write_text(model.log("reno"))

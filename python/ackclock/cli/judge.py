@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ackclock.cli.command import FILE, Argument, Command
+from ackclock.cli import options
+from ackclock.cli.command import FILE, Command
+from ackclock.repr_format import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ackclock.judge import Deviation, Judgement
 
 #: Exit status if a connection deviates.
 DEVIATES = 1
+
+#: Verdicts, in the order in which they are counted.
+VERDICTS = ("agrees", "deviates", "undecided")
 
 #: Names for `--as`, as in `ackclock.judge.NAMES`, which is not imported for a help text.
 NAMES = ("reno", "cubic", "bbr3")
 
 
 @click.command(cls=Command)
-@click.argument(
-    "file", cls=Argument, metavar="FILE", type=FILE, help="A qlog (JSON or JSON-SEQ, also gzip-compressed)."
-)
+@options.paths("files", "FILE...", FILE, "Logs in qlog (JSON or JSON-SEQ, also gzip-compressed).")
 @click.option(
     "--as",
     "specification",
@@ -32,7 +38,7 @@ NAMES = ("reno", "cubic", "bbr3")
     help="The specification: reno (RFC 9002), cubic (RFC 9438) or bbr3 (draft-ietf-ccwg-bbr-06).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON only.")
-def judge(*, file: Path, specification: str, as_json: bool) -> None:
+def judge(*, files: tuple[Path, ...], specification: str, as_json: bool) -> None:
     """Judge a QUIC implementation's congestion controller by its specification, from its qlog.
 
     Each congestion window in the log is compared with that of ackclock's own controller, which is given the same
@@ -44,18 +50,32 @@ def judge(*, file: Path, specification: str, as_json: bool) -> None:
     Examples:
         ackclock judge server.sqlog --as cubic
         ackclock judge server.sqlog --as reno --json
-        ackclock judge server.sqlog --as bbr3
+        ackclock judge logs/*.sqlog --as bbr3
     """
     from ackclock.judge import judge as judged
 
-    results = judged(file, specification)
+    by_file = {file: judged(file, specification) for file in files}
+    results = [one for judgements in by_file.values() for one in judgements]
     if as_json:
-        click.echo(json.dumps([one.as_json() for one in results], allow_nan=False))
+        records = [{"file": str(file)} | one.as_json() for file, judgements in by_file.items() for one in judgements]
+        click.echo(json.dumps(records, allow_nan=False))
     else:
-        for one in results:
-            _print(one)
+        for file, judgements in by_file.items():
+            if len(by_file) > 1:
+                click.echo(f"{file}:")
+            for one in judgements:
+                _print(one)
+        if len(by_file) > 1:
+            click.echo(_sum(len(by_file), results))
     if any(one.deviations for one in results):
         raise click.exceptions.Exit(DEVIATES)
+
+
+def _sum(logs: int, results: Sequence[Judgement]) -> str:
+    """Return the connections by verdict, on one line."""
+    verdicts = Counter(one.verdict for one in results)
+    counts = (f"{verdict} {verdicts[verdict]:,}" for verdict in VERDICTS)
+    return f"{counted(logs, 'log')}, {counted(len(results), 'connection')}: {', '.join(counts)}"
 
 
 def _print(result: Judgement) -> None:
