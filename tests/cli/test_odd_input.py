@@ -122,6 +122,11 @@ def test_a_report_replaces_no_more_than_a_file(here, name):
     assert Path("pipe").is_fifo()
 
 
+@pytest.mark.parametrize("option", [("--width", "3in"), ("--dpi", "72"), ("--label", "a"), ("--no-title",)])
+def test_xplot_lays_out_its_window_itself(here, option):
+    assert rejected("plot", "good", "sequence", "--out", "x.xpl", *option).startswith(f"{option[0]}: found a file for")
+
+
 @pytest.mark.parametrize("what", ["manifest.json", "flows.parquet/part-0000.parquet"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "socket", "device"])
 def test_a_results_files_are_regular_files(here, what, kind):

@@ -33,6 +33,7 @@ AVAILABLE = {
     "rtt_p95_s": 0.05,
     "fct_mean_s": 8.0,
     "fct_p95_s": 8.0,
+    "fct_p99_s": 8.0,
     "fct_km_mean_s": 8.0,
     "fct_km_median_s": 8.0,
     "unfinished": 0.0,

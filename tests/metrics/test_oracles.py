@@ -212,6 +212,7 @@ def test_completion_of_transfers_that_ended_in_the_measured_part() -> None:
     }
     assert value("fct_mean_s", rows) == pytest.approx(3.0)
     assert value("fct_p95_s", rows) == pytest.approx(3.9)
+    assert value("fct_p99_s", rows) == pytest.approx(3.98)
     assert value("fct_mean_s", {"flows": synthetic.flows(1)}) is None
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("paper", cls=Argument, metavar="PAPER", help="A paper of the gallery, such as braud2016.")
-@click.option("--draws", type=click.IntRange(20, 100_000), default=200, help="Sets of parameters that are run.")
+@click.option(
+    "--draws", metavar="N", type=click.IntRange(20, 100_000), default=200, help="Sets of parameters that are run."
+)
 @options.json_flag("Print JSON only, one line for each table [[infer]].")
 def infer(*, paper: str, draws: int, as_json: bool) -> None:
     """Infer what a paper did not print, such as a queue's length, from the numbers that it did.

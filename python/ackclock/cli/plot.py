@@ -82,7 +82,9 @@ class Page:
     multiple=True,
     help="Result to overlay with dashed lines (boxes: side by side); repeatable.",
 )
-@click.option("--flow", type=click.IntRange(min=0), help="Flow to draw (default: the one with the most data).")
+@click.option(
+    "--flow", metavar="N", type=click.IntRange(min=0), help="Flow to draw (default: the one with the most data)."
+)
 @click.option("--between", metavar="FROM UNTIL", type=(float, float), help="Of captures: only this time interval (s).")
 @click.option("--x", metavar="KEY", help="Sweep: the key of the x-axis.")
 @click.option(
@@ -109,7 +111,7 @@ class Page:
 @click.option("--width", metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")
 @click.option("--no-title", is_flag=True, help="Draw no title, for a paper with captions.")
 @click.option("--label", metavar="NAME[,NAME]", help="Names of the curves, in the order of the legend.")
-@click.option("--dpi", type=int, help="Resolution of a PNG (default: 200).")
+@click.option("--dpi", metavar="DPI", type=int, help="Resolution of a PNG (default: 200).")
 def plot(  # noqa: PLR0913 (each is an option of the command line)
     *,
     result: Path,
@@ -214,6 +216,7 @@ def draw(
         expected = "a file name that ends in .png, .pdf, .svg or .pgf, or .xpl for xplot"
         raise InputError(f"--out: found {shown(path.suffix)}; expected {expected}")
     if suffix == ".xpl":
+        _check_no_page(page)
         return _write_xplot(Dataset.read(result), kind, path, content)
     with plots.page(page.width_in or WIDTH_IN, titled=page.titled, labels=page.labels):
         figure = _figure(result, kind, overlay, content)
@@ -271,6 +274,18 @@ def _check(kind: str, overlay: Sequence[Path], content: Content) -> None:
             raise InputError(f"--{name}: found {shown(kind)}; expected the folder of a sweep")
     if content.between is not None:
         arguments.BETWEEN("--between", content.between)
+
+
+def _check_no_page(page: Page) -> None:
+    """Raise `InputError` for options of a printed figure: xplot lays out its window itself."""
+    given = {
+        "--width": page.width_in is not None,
+        "--no-title": not page.titled,
+        "--label": bool(page.labels),
+        "--dpi": page.dpi is not None,
+    }
+    for option in (name for name, is_given in given.items() if is_given):
+        raise InputError(f"{option}: found a file for xplot; expected .png, .pdf, .svg or .pgf")
 
 
 def _write_xplot(data: Dataset, kind: str, path: Path, content: Content) -> Path:

@@ -53,6 +53,14 @@ def fct_p95_s(view: RunView) -> float | None:
     return quantile(lambda: _completions_s(view), 0.95, view.rows("flows").block_rows)
 
 
+def fct_p99_s(view: RunView) -> float | None:
+    """99th percentile of the completion times of the same transfers; `unfinished` ones are not counted here either.
+
+    Source: Alizadeh et al., "DCTCP" (SIGCOMM 2010), section 4, which compares tails of completion times.
+    """
+    return quantile(lambda: _completions_s(view), 0.99, view.rows("flows").block_rows)
+
+
 def unfinished(view: RunView) -> float | None:
     """Transfers that began in the measured part and were not completed by its end.
 
@@ -195,6 +203,7 @@ def _means_by_syn(view: RunView) -> tuple[float | None, float | None]:
 METRICS = (
     Metric("fct_mean_s", "s", "Mean completion time", fct_mean_s, ranks=(14, 0, 4, 2), short="completion"),
     Metric("fct_p95_s", "s", "95th percentile of the completion time", fct_p95_s, ranks=(15,)),
+    Metric("fct_p99_s", "s", "99th percentile of the completion time", fct_p99_s),
     Metric("unfinished", "", "Transfers not finished", unfinished, ranks=(16,)),
     Metric("unfinished_share", "share", "Share of the transfers not finished", unfinished_share),
     Metric("fct_km_mean_s", "s", "Mean completion time, unfinished counted", fct_km_mean_s, ranks=(17,)),
