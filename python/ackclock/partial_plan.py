@@ -23,9 +23,12 @@ SHAPERS: Mapping[str, str] = {"tbf": "rate_bps", "cake": "bandwidth_bps"}
 
 
 def groups_of(name: str, names: Sequence[str | None]) -> list[int]:
-    """Return the places of a group's name, or if it is none, of the names with that word: `web` means `cubic web`."""
+    """Return the places of a group's name, or if it is none, of the names with that last word: `web` is `cubic web`.
+
+    The first word of a default name is an algorithm: where another choice's group is `cubic`, it is not `cubic web`.
+    """
     exact = [number for number, known in enumerate(names) if known == name]
-    return exact or [number for number, known in enumerate(names) if name in (known or "").split()]
+    return exact or [number for number, known in enumerate(names) if (known or "").split()[-1:] == [name]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,7 @@ class PartialPlan:
         return plan
 
     def groups_of(self, name: str) -> list[int]:
-        """Return the numbers of the groups of a name, or if there are none, of those whose names have it as a word."""
+        """Return the numbers of the groups of a name, or if there are none, of those with this last word."""
         return groups_of(name, [group.name for group in self.groups])
 
     @property

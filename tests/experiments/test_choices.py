@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import pytest
@@ -37,6 +38,15 @@ congestion = "reno"
 start = { jitter = "100ms" }
 """
 )
+
+
+WEB = """
+[[traffic]]
+kind = "web"
+size = "20kB"
+objects = 2
+think = "1s"
+"""
 
 
 def compared(text: str, typed: str, **values: object) -> choices.Choices:
@@ -117,6 +127,7 @@ def prepared(text: str, typed: str) -> tuple[str, ...]:
         (ONE_GROUP, "cubic,vegas", []),
         (TWO_GROUPS, "pfifo,codel", ["cubic", "reno"]),
         (TWO_GROUPS, "cubic,vegas", ["cubic", "vegas", "reno"]),
+        (TWO_GROUPS + WEB, "cubic,vegas", ["cubic", "vegas", "reno", "cubic web"]),
         (TWO_GROUPS, "cubic,reno", ["cubic"]),  # "reno" is one group with the first choice, both with the second
         (TWO_GROUPS.replace("count = 2", 'count = 2\nname = "bulk"'), "cubic,reno", ["bulk", "reno"]),
         (ONE_GROUP + "".join(f'[[flows]]\nname = "g{n}"\n' for n in range(8)), "pfifo,codel", []),
@@ -279,6 +290,8 @@ def test_the_choices_of_dctcp_have_the_warning(tmp_path):
     out = ("--out", str(tmp_path / "out"), "--seed", "1", "--json")
     found = json.loads(call(tmp_path, ONE_GROUP, "--try", "cubic,dctcp", *out).stdout)
     sentence = found["warnings"][0]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert f'<p class="warning">{html.escape(sentence, quote=False)}</p>' in report
     assert sentence.startswith("flows[0].congestion = dctcp: The flows with dctcp rely on ECN marks")
 
 

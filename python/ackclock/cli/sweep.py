@@ -210,15 +210,14 @@ def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> No
         run_jobs.module_loaded(first, job.spec.engine),
         progress(f"{job.title}: {count:,} runs") as report_progress,
     ):
-        done = job.perform(report_progress)
+        done = job.with_warnings(job.perform(report_progress))
     grid = _judge(job, done, criteria) if any(criteria) else None
-    warnings = job.warnings(done)
     if as_json:
-        found = {**done.as_dict(), **(grid.as_dict() if grid else {}), "warnings": warnings}
+        found = {**done.as_dict(), **(grid.as_dict() if grid else {}), "warnings": done.warnings}
         click.echo(json.dumps(found, allow_nan=False))
     else:
         print_sweep(done, grid, criteria.metrics)
-        print_warnings(warnings)
+        print_warnings(done.warnings)
     click.echo(f"wrote {done.folder / POINTS}", err=as_json)
     if report and done.axes:
         click.echo(f"wrote {write_report([done.folder], None)}", err=as_json)

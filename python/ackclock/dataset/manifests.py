@@ -93,6 +93,9 @@ FORMAT = 8
 #: A sweep's table of metrics, beside the dataset's; and the file of its result, when it is finished.
 RUNS, POINTS = "runs", "points.parquet"
 
+#: Key of a sweep's manifest: why its results may mislead, in sentences.
+WARNINGS = "warnings"
+
 #: The folder of a result's packet captures.
 CAPTURES = "captures"
 

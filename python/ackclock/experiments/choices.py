@@ -109,7 +109,6 @@ class Choices:
     harm: Sequence[Harm]
     harm_unknown: str
     limits: str
-    warnings: Sequence[str]
     is_single: bool
 
     @cached_property
@@ -135,7 +134,7 @@ class Choices:
             "choices": dict(zip(self.labels, (point["values"][self.key] for point in self.sweep.points), strict=True)),
             "metrics": self.metrics,
             "harm": [asdict(each) for each in self.harm],
-            "warnings": list(self.warnings),
+            "warnings": list(self.sweep.warnings),
         }
 
 
@@ -196,7 +195,7 @@ class Job:
     def perform(self, progress: Progress = no_progress) -> Choices:
         """Run what is not there yet."""
         share = len(self.main.runs) / (len(self.main.runs) + (len(self.solo.runs) if self.solo else 0))
-        done = self.main.perform(lambda part: progress(part * share))
+        done = self.main.with_warnings(self.main.perform(lambda part: progress(part * share)))
         labels = short_labels(self.choices.values)
         plans = [point.plan for point in self.main.loaded.points()]
         harm: list[Harm] = []
@@ -207,8 +206,7 @@ class Job:
         if self.choices.key == candidates.QUEUE:
             limits = candidates.limit_sentence([*zip(self.choices.values, plans, strict=True)])
         is_single = all(len(plan.flows) == 1 for plan in plans)
-        warnings = self.main.warnings(done)
-        return Choices(self.choices.key, labels, done, harm, self.harm_unknown, limits, warnings, is_single)
+        return Choices(self.choices.key, labels, done, harm, self.harm_unknown, limits, is_single)
 
 
 def folder_name(scenario: str, loaded: Loaded, found: Vary, engine: str, seeds: Sequence[int] | None) -> str:

@@ -60,6 +60,10 @@ class Swept(Protocol):
         """The metrics that were computed."""
 
     @property
+    def warnings(self) -> list[str]:
+        """Why the results may mislead, in sentences."""
+
+    @property
     def points(self) -> list[dict[str, Any]]:
         """For each point its `values` and the `summary` of each metric."""
 

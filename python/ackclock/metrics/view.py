@@ -117,7 +117,7 @@ class RunView:
     def of_group(self, name: str) -> RunView | None:
         """Return the view of the flows of one group, or of all as one group (`*`); None if the plan has no such group.
 
-        Links and their queues stay those of all. Groups of one name are one; a word of their name is enough.
+        Links and their queues stay those of all. Groups of one name are one; the last word of their name is enough.
         """
         if name != ALL_FLOWS and not self.plan.groups_of(name):
             return None

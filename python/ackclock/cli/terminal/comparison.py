@@ -136,7 +136,7 @@ def print_choices(result: Choices) -> None:
         console.print(MARKED)
     for line in summary_text.phase_sentences(sweep):
         console.print(line)
-    output.print_warnings(result.warnings)
+    output.print_warnings(sweep.warnings)
 
 
 def _print_columns(labels: Sequence[str], table: Callable[[Sequence[str]], Table]) -> None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from ackclock import metrics, repr_format
 from ackclock.dataset import Dataset, Part, folders, lazy_frame, manifests, result_kind
-from ackclock.dataset.manifests import PLACES, POINTS, RUNS, Manifest
+from ackclock.dataset.manifests import PLACES, POINTS, RUNS, WARNINGS, Manifest
 from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
@@ -124,6 +124,11 @@ class Sweep:
         scalars = [name for name in self.metrics if not METRICS[name].per_flow]
         chosen = scalars if len(scalars) <= MAX_METRICS else [name for name in main("column") if name in scalars]
         return [name for name in chosen if any(point["summary"][name]["n"] for point in self.points)][:MAX_METRICS]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why the results may mislead, in sentences; empty if nothing was found, or nobody looked."""
+        return list(self.manifest.get(WARNINGS, ()))
 
     @cached_property
     def points(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ import polars as pl
 
 from ackclock import engines
 from ackclock.dataset import folders
+from ackclock.dataset.manifests import WARNINGS
 from ackclock.engines.engine import Progress, cores, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import cluster, executors, guards, phase_effects, pilot
@@ -211,7 +212,8 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         perturb=perturb,
     )
     target = clusters.target(scheduler, cluster)
-    return replace(job, jobs=jobs, restart=restart, command=command, target=target).perform(progress)
+    job = replace(job, jobs=jobs, restart=restart, command=command, target=target)
+    return job.with_warnings(job.perform(progress))
 
 
 #: Number of points up to which warnings name who starves; of more only the metrics are read.
@@ -254,8 +256,14 @@ class Job:
         """Return the plans of the points that are checked before anything runs."""
         return [point.plan for point in self.loaded.points(self.loaded.sample())]
 
-    def warnings(self, done: Sweep) -> list[str]:
-        """Return why the result may mislead, in sentences; of many points a sample is checked (`Loaded.sample`)."""
+    def with_warnings(self, done: Sweep) -> Sweep:
+        """Record why the result may mislead, in sentences, and return it with them; the reports show them."""
+        more = {WARNINGS: self._warnings(done)}
+        extend_manifest(done.folder, more)
+        return replace(done, manifest={**done.manifest, **more})
+
+    def _warnings(self, done: Sweep) -> list[str]:
+        """Return the warnings; of many points a sample is checked (`Loaded.sample`)."""
         sample = self.loaded.sample()
         rows = {
             int(point): group.select(self.spec.metrics).to_dicts()

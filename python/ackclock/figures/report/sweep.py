@@ -44,6 +44,7 @@ def render(sweeps: Sequence[Swept]) -> str:
             for sweep in sweeps
             if (said := [*summary_text.sweep_sentences(sweep), *summary_text.phase_sentences(sweep)])
         ],
+        warnings=[(sweep.engine, warning) for sweep in sweeps for warning in sweep.warnings],
         one_run=all(point["n"] < 2 for sweep in sweeps for point in sweep.points),
         not_shared=sweep_axes.not_shared(sweeps),
         points=sum(len(sweep.points) for sweep in sweeps),
