@@ -103,6 +103,7 @@ impl Capture {
             entry.set_item("payload_bytes", sums.payload_bytes)?;
             entry.set_item("delivered_bytes", sums.delivered_bytes)?;
             entry.set_item("lost", sums.lost)?;
+            entry.set_item("unseen", sums.unseen)?;
             entry.set_item("not_captured", sums.not_captured)?;
             entry.set_item("data_segments", sums.data_segments)?;
             if sums.directions > 0 {

@@ -280,7 +280,7 @@ def _has_unexplained_losses(analysis: Mapping[str, Any]) -> bool:
     Behind it, none that is found is no evidence that there is none.
     """
     flows, limiter = analysis["flows"], analysis["path"]["limiter"]
-    lost = sum(flow["segments_lost"] for flow in flows)
+    lost = sum(flow["segments_lost"] or 0 for flow in flows)
     at_sender = all(flow["vantage"] == "sender" for flow in flows if flow["segments_lost"])
     is_heavy = lost >= HEAVY_LOSS * sum(flow["packets"] for flow in flows) > 0
     return is_heavy and limiter in ({"undecided"} if at_sender else {"undecided", "none"}) and _is_mid_stream(flows)
@@ -321,7 +321,7 @@ class _Flow:
         transfer_s = max(transfer_s, sum(within_s.values()))
         rounds_s = {limit: share * transfer_s for limit, share in (flow["limited"] or {}).items()}
         limited_s = _between(rounds_s, within_s)
-        short_s = flow["nagle"]["seconds"] - stalled_s.get("nagle", 0.0)
+        short_s = (flow["nagle"]["seconds"] or 0.0) - stalled_s.get("nagle", 0.0)
         waited_s = short_s - _take_limits(limited_s, NAGLE_LIMITS, short_s)
         stalled_s = summed((*stalled_s.items(), ("nagle", waited_s)))
         span_s = transfer_s + sum(before_s.values())
