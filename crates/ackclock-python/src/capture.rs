@@ -304,7 +304,7 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
         (
             "rate_bps",
             "rate_ci95",
-            path.rate_bps,
+            path.stated_rate_bps(),
             path.precise_rate_bps(),
         ),
         (
@@ -328,6 +328,7 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
     }
     entry.set_item("depth_is_minimum", path.is_depth_a_minimum)?;
     entry.set_item("queue_busy", path.evidence.busy)?;
+    entry.set_item("losses_explained", path.evidence.explained)?;
     entry.set_item("queue_steady", path.evidence.steady)?;
     for (name, seconds) in [
         ("rtt_min_s", path.delay.map(|delay| delay.rtt_min_s)),

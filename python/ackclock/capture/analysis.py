@@ -328,11 +328,11 @@ def _path(path: Mapping[str, Any]) -> str:
 
 
 def rate_of(path: Mapping[str, Any]) -> str:
-    """Return the limiter's rate, as a range if it is uncertain."""
+    """Return the limiter's rate, as a range if it is uncertain; an unknown one is said to be so."""
     if path["rate_bps"] is None and path["rate_ci95"]:
         low, high = (numbers.value(end, "bit/s") for end in path["rate_ci95"])
         return f"a rate of at least {low} and at most {high}"
-    return numbers.value(path["rate_bps"], "bit/s")
+    return "an unknown rate" if path["rate_bps"] is None else numbers.value(path["rate_bps"], "bit/s")
 
 
 def depth_of(path: Mapping[str, Any], word: str = "") -> str:
