@@ -10,7 +10,8 @@ use direction::Direction;
 use identity::ends;
 use keep_alive::KeepAlives;
 use rate_limit::MAX_SHIFT;
-use sender_view::{Ack, Data, SenderView};
+pub use sender_view::SenderView;
+use sender_view::{Ack, Data};
 use stall::OpenStall;
 
 mod ack_responses;

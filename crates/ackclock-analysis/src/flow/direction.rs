@@ -33,14 +33,15 @@ pub fn unwrap_near(position: u64, number: u32) -> u64 {
 pub struct Direction {
     /// The initial sequence number, if its SYN was seen.
     pub initial: Option<u32>,
-    /// The position of its first byte of data.
+    /// The position of its first byte of data; before any was captured, the first that was acknowledged.
     pub first: Option<u64>,
     /// The position after the last byte that was seen.
     pub next: u64,
     /// The position of its FIN.
     pub fin: Option<u64>,
-    /// The lowest and the highest position that the other end acknowledged before any data of it was captured.
-    acknowledged: Option<[u64; 2]>,
+    /// The highest position that the other end acknowledged before any data of it was captured, 0 if none; the lowest is
+    /// [`Self::first`].
+    acknowledged: u64,
     pub packets: u64,
     pub packet_bytes: u64,
     pub syn_retransmissions: u32,
@@ -102,29 +103,26 @@ impl Direction {
     /// Take an acknowledgement of it while none of its data was captured.
     #[inline]
     pub fn on_unseen_ack(&mut self, number: u32) {
-        let highest = self.acknowledged.map(|[_, highest]| highest);
-        let position = highest.map_or_else(
-            || self.unwrap(number),
-            |highest| unwrap_near(highest, number),
-        );
-        let span = self.acknowledged.get_or_insert([position; 2]);
-        *span = [span[0].min(position), span[1].max(position)];
+        let position = match self.acknowledged {
+            0 => self.unwrap(number),
+            highest => unwrap_near(highest, number),
+        };
+        self.first.get_or_insert(position);
+        self.acknowledged = self.acknowledged.max(position);
     }
 
     /// Return the bytes that it sent while none of them was captured, as its FIN and the other end's acknowledgements
     /// show; None if they show none.
     pub fn acknowledged_bytes(&self) -> Option<u64> {
-        let lowest = self.acknowledged.map(|[lowest, _]| lowest);
-        let highest = self.acknowledged.map(|[_, highest]| highest);
-        let begin = self.first.or(lowest)?;
-        let end = self.fin.or(highest).unwrap_or(begin);
+        let begin = self.first?;
+        let end = self.fin.unwrap_or(self.acknowledged);
         // One more may be its FIN.
         Some(end.saturating_sub(begin)).filter(|&bytes| bytes > 1)
     }
 
     /// Return true if no packet of it was captured, though the other end acknowledged some.
     pub fn is_absent(&self) -> bool {
-        self.packets == 0 && self.acknowledged.is_some()
+        self.packets == 0 && self.acknowledged > 0
     }
 
     /// Return true if its packets have an ECN codepoint other than not-ECT.
