@@ -9,6 +9,7 @@ from small_networks import dumbbell
 
 import ackclock
 from ackclock import capture
+from ackclock.capture import match
 from ackclock.capture.diagnosis import diagnose
 from ackclock.capture.findings import Cause
 from ackclock.capture.trace_statistics import trace
@@ -118,3 +119,12 @@ def cut_packets(content: bytes, snap_bytes: int) -> bytes:
         parts.append(struct.pack("<IIII", seconds, fraction, short, size) + content[place + 16 : place + 16 + short])
         place += 16 + kept
     return b"".join(parts)
+
+
+def test_two_captures_of_acks_show_no_losses_of_data_between_them(path, tmp_path):
+    ackclock.run(ackclock.loads(SCENARIO).plan(), captures=tmp_path, seeds=[3])
+    joined = match.read(path, tmp_path / "seed-3-receivers.pcap", "src port 5001").analysis["joined"]
+    assert joined["segments_lost_between"] is joined["segments_lost_after"] is None
+    assert joined["acks_lost_between"] == 0
+    both = match.read(path, tmp_path / "seed-3-receivers.pcap").analysis["joined"]
+    assert both["segments_lost_between"] > 0

@@ -239,6 +239,12 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if None in known else sum(value for value in known if value is not None)
 
 
+def partial_sum(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of the known counts; None if none is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
 def _retransmissions(directions: Sequence[Row], column: str) -> int | None:
     """Return the retransmissions of a connection; those of a handshake stand in each of its rows."""
     return directions[0][column] if column.startswith("syn") else _sum(row[column] for row in directions)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ackclock.capture.analysis import RETRANSMISSIONS, depth_of, rate_of
+from ackclock.capture.analysis import RETRANSMISSIONS, depth_of, partial_sum, rate_of
 from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.figures import numbers
 
@@ -459,22 +459,22 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
 
 
 def of_losses(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
-    """Return the finding of lost and retransmitted segments, if there are any, and if they are known."""
-    lost = sum(flow["segments_lost"] or 0 for flow in flows)
-    by_cause = {cause: sum(flow["retransmissions"][cause] or 0 for flow in flows) for cause in RETRANSMISSIONS}
-    retransmitted, syns = sum(by_cause.values()), by_cause["syn"] + by_cause["synack"]
+    """Return the finding of lost and retransmitted segments, if there are any; what no flow knows is unknown."""
+    lost = partial_sum(flow["segments_lost"] for flow in flows)
+    by_cause = {cause: partial_sum(flow["retransmissions"][cause] for flow in flows) for cause in RETRANSMISSIONS}
+    retransmitted, syns = sum(filter(None, by_cause.values())), sum(by_cause[name] or 0 for name in ("syn", "synack"))
     if retransmitted or lost:
-        parts = [f"{by_cause['timeout']:,} after a timeout", f"{by_cause['spurious']:,} spurious"]
-        if any(flow["retransmissions"]["timeout"] is None for flow in flows):
-            parts = ["those without their acknowledgements in the capture for unknown reasons"]
-        parts += [f"{syns:,} of handshakes"] if syns else []
-        sentence = f"Segments lost: {lost:,}; retransmitted: {retransmitted:,} ({', '.join(parts)})."
-        evidence = {
-            "segments_lost": lost,
-            "retransmissions": retransmitted,
-            "timeout": by_cause["timeout"],
-            "spurious": by_cause["spurious"],
-        }
+        reasons = (
+            (by_cause["timeout"], "after a timeout"),
+            (by_cause["spurious"], "spurious"),
+            (syns, "of handshakes"),
+        )
+        shown = reasons if syns else reasons[:2]
+        parts = ", ".join(f"{number:,} {words}" for number, words in shown if number is not None)
+        count = "unknown" if lost is None else f"{lost:,}"
+        sentence = f"Segments lost: {count}; retransmitted: {retransmitted:,}{parts and f' ({parts})'}."
+        counts = {"segments_lost": lost, "retransmissions": retransmitted}
+        evidence = counts | {cause: by_cause[cause] for cause in ("timeout", "spurious")}
         yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
 
 

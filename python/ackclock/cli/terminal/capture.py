@@ -123,7 +123,10 @@ def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
     """Print where packets were lost between two captures, one-way delays, and the clocks' difference."""
     first, second = readable(joined["first"]), readable(joined["second"])
     console.print(Text(f"From {first} to {second}: {joined['packets']:,} packets in both."))
-    counts = [f"{joined[key]:,} {label}" for label, key in COUNTS if joined[key] or key == BETWEEN]
+    counts = [
+        f"{joined[key]:,} {label}" for label, key in COUNTS if joined[key] or (key == BETWEEN and joined[key] == 0)
+    ]
+    counts += ["losses of data unknown: none were captured"] if joined[BETWEEN] is None else []
     console.print("  " + "; ".join(counts) + ".")
     if joined["offset_s"] is None:
         console.print("  The clock offset is unknown: there are packets in one direction only.")
