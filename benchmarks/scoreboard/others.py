@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("--speed", type=Path, nargs="+", default=[])
     parser.add_argument("--alone", type=Path, nargs="+", default=[])
     given = parser.parse_args()
-    if missing := [name for name in ("tcptrace", "tshark") if shutil.which(name) is None]:
+    needed = ("tcptrace", "tshark") if given.cases or given.speed else ()
+    if missing := [name for name in needed if shutil.which(name) is None]:
         sys.exit(f"{' and '.join(missing)} not found; expected the Debian packages of these names")
     errors = {vantage: _errors(given.cases, vantage) for vantage in VANTAGES} if given.cases else {}
     for vantage, found in errors.items():

@@ -405,7 +405,7 @@ class Capture:
     def seen(self) -> list[dict[str, Any]]:
         """Return sums over the directions of each vantage point, for the rows taken so far.
 
-        Keys: `vantage`, `directions`, `payload_bytes`, `delivered_bytes`, `lost`, `not_captured`, `data_segments`.
+        Keys: `vantage directions payload_bytes delivered_bytes lost unseen not_captured data_segments`.
         """
 
     def largest(self, columns: Sequence[str]) -> list[dict[str, Any]]:

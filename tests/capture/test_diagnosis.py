@@ -282,6 +282,14 @@ def test_heavy_losses_of_which_the_beginning_is_missing_may_be_a_policers():
     assert diagnose(reported(path=by_chance, **{**cut, "vantage": "receiver"})).verdict is Cause.UNDECIDED
 
 
+def test_a_bucket_of_a_policer_or_of_a_queue_leaves_the_cause_of_losses_undecided():
+    for explained, verdict in ((0.97, Cause.UNDECIDED), (0.05, Cause.NETWORK), (None, Cause.NETWORK)):
+        path = {**capture_analysis.NO_PATH, "losses_explained": explained}
+        diagnosis = diagnose(reported(limited=limited(cwnd=1.0), segments_lost=36, path=path))
+        assert diagnosis.verdict is verdict
+        assert any("burst of a few segments" in one.sentence for one in diagnosis.findings) is (explained == 0.97)
+
+
 def test_a_stall_of_an_application_names_the_end():
     stall = {"start_s": 1.0, "duration_s": 6.0, "class": "application", "sender": "client"}
     result = diagnose(reported(limited=limited(application=1.0), stalls=[stall]))
@@ -345,6 +353,12 @@ def test_a_rate_or_depth_that_is_hardly_given_is_reported_as_a_range():
     first = sentences(reported(path=wide, limited=limited(cwnd=1.0)))[0][0]
     burst = "after a burst of 24.0 kB, or more if it was not full at first."
     assert first == f"A policer drops what exceeds a rate of at least 900 kb/s and at most 1.80 Mb/s, {burst}"
+
+
+def test_a_rate_that_is_not_stated_is_reported_as_unknown():
+    path = {**POLICER, "rate_bps": None, "rate_ci95": None}
+    (finding, *_) = diagnose(reported(limited=limited(cwnd=1.0), path=path)).findings
+    assert "drops what exceeds an unknown rate" in finding.sentence
 
 
 def test_slow_start_behind_timeouts_is_no_short_transfer():

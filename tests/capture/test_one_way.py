@@ -1,12 +1,18 @@
-"""Captures of the data alone, as on asymmetric routes: what passed is counted, each byte once; no more is claimed."""
+"""Captures of one direction, as on asymmetric routes: what passed is counted, each byte once; no more is claimed."""
 
 from __future__ import annotations
+
+import struct
 
 import pytest
 from small_networks import dumbbell
 
 import ackclock
 from ackclock import capture
+from ackclock.capture import match
+from ackclock.capture.diagnosis import diagnose
+from ackclock.capture.findings import Cause
+from ackclock.capture.trace_statistics import trace
 
 SIZES = (2_000_000, 1_234_567, 14_480)
 
@@ -54,3 +60,71 @@ def test_samples_grow_to_what_passed(tmp_path):
         sofar = data.flow_samples.filter(data.flow_samples["flow"] == 2 * flow)["delivered_bytes"].drop_nulls()
         assert sofar.is_sorted()
         assert sofar[-1] <= size
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Return the path of a capture at the senders."""
+    place = tmp_path_factory.mktemp("acks")
+    ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place, seeds=[3])
+    return place / "seed-3-senders.pcap"
+
+
+def test_acks_without_data_show_bytes_but_no_losses(path):
+    acks, both = capture.read([path], "src port 5001").analysis, capture.read([path]).analysis
+    assert any(flow["segments_lost"] for flow in both["flows"])
+    for flow, whole in zip(acks["flows"], both["flows"], strict=True):
+        assert (flow["sender"], flow["reverse_bytes"]) == (whole["sender"], 0)
+        assert flow["bytes"] == pytest.approx(whole["bytes"], abs=1)  # the last acknowledgement is of the FIN
+        assert flow["segments_lost"] is flow["reordered"] is flow["duplicates"] is flow["goodput_bps"] is None
+        data = {cause: count for cause, count in flow["retransmissions"].items() if cause != "synack"}
+        assert set(data.values()) == {None}
+    assert "losses unknown" in acks["summary"]
+    diagnosis = diagnose(acks)
+    assert diagnosis.verdict is Cause.UNDECIDED
+    assert not any("lost:" in finding.sentence for finding in diagnosis.findings)
+
+
+def test_data_without_acks_show_retransmissions_but_no_causes(path):
+    for flow in capture.read([path], "dst port 5001").analysis["flows"]:
+        causes = flow["retransmissions"]
+        assert causes["fast"] is causes["timeout"] is causes["spurious"] is flow["zero_window"]["count"] is None
+        assert flow["segments_lost"] is not None
+        assert causes["unknown"] is not None
+
+
+def test_trace_statistics_have_no_zeros_for_what_was_not_captured(path):
+    rows = trace(capture.read([path], "src port 5001", segments=True).data)
+    values = {(row["sender"], row["what"]): row["value"] for row in rows.iter_rows(named=True)}
+    assert values["client", "retransmission"] is values["client", "syn_packets"] is None
+    assert values["server", "syn_packets"] == 0.0
+
+
+def test_a_snap_length_that_cuts_options_hides_the_losses(path, tmp_path):
+    short = tmp_path / "short.pcap"
+    short.write_bytes(cut_packets(path.read_bytes(), 54))
+    flows, whole = capture.read([short]).analysis["flows"], capture.read([path]).analysis["flows"]
+    for flow, full in zip(flows, whole, strict=True):
+        assert flow["segments_lost"] is flow["retransmissions"]["spurious"] is None
+        assert flow["retransmissions"]["unknown"] == sum(full["retransmissions"].values())
+        assert flow["limited"] is None
+
+
+def cut_packets(content: bytes, snap_bytes: int) -> bytes:
+    """Return a capture with so many bytes of each packet at most."""
+    parts, place = [content[:24]], 24
+    while place < len(content):
+        seconds, fraction, kept, size = struct.unpack_from("<IIII", content, place)
+        short = min(kept, snap_bytes)
+        parts.append(struct.pack("<IIII", seconds, fraction, short, size) + content[place + 16 : place + 16 + short])
+        place += 16 + kept
+    return b"".join(parts)
+
+
+def test_two_captures_of_acks_show_no_losses_of_data_between_them(path, tmp_path):
+    ackclock.run(ackclock.loads(SCENARIO).plan(), captures=tmp_path, seeds=[3])
+    joined = match.read(path, tmp_path / "seed-3-receivers.pcap", "src port 5001").analysis["joined"]
+    assert joined["segments_lost_between"] is joined["segments_lost_after"] is None
+    assert joined["acks_lost_between"] == 0
+    both = match.read(path, tmp_path / "seed-3-receivers.pcap").analysis["joined"]
+    assert both["segments_lost_between"] > 0

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::capture_gap::CaptureGap;
-use crate::flow::Connection;
+use crate::flow::{Connection, SenderView};
 use crate::output::Output;
 use ackclock_pcap::packet::{Endpoint, Segment};
 
@@ -20,9 +20,9 @@ const IDLE_RETENTION_NS: i64 = 1_800_000_000_000;
 const ROOM: f64 = 0.545;
 /// In between, an idle connection is kept for this time, and for the less the less room there is.
 const PRESSURE_RETENTION_NS: f64 = 30e9;
-/// The memory of a connection with its index entry, and of each direction with data, in bytes.
-const CONNECTION_BYTES: usize = 850;
-const DIRECTION_BYTES: usize = 1700;
+/// The memory of a connection with its entries in the index and the slots, and of each direction with data, in bytes.
+const CONNECTION_BYTES: usize = size_of::<Connection>() + 128;
+const DIRECTION_BYTES: usize = size_of::<SenderView>();
 /// A connection gives back what it does not need after so long.
 const SHRINK_AFTER_NS: i64 = 5_000_000_000;
 

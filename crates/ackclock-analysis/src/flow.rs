@@ -10,7 +10,8 @@ use direction::Direction;
 use identity::ends;
 use keep_alive::KeepAlives;
 use rate_limit::MAX_SHIFT;
-use sender_view::{Ack, Data, SenderView};
+pub use sender_view::SenderView;
+use sender_view::{Ack, Data};
 use stall::OpenStall;
 
 mod ack_responses;
@@ -291,6 +292,9 @@ impl Connection {
         let direction = &mut self.directions[1 - from];
         let position = direction.unwrap(segment.acknowledgement);
         let Some(sender_view) = &mut direction.sender_view else {
+            if !segment.flags.has(Flags::RST) {
+                direction.on_unseen_ack(segment.acknowledgement);
+            }
             return;
         };
         let max_window_bytes = window_bytes.unwrap_or(u64::from(segment.window) << MAX_SHIFT);
@@ -331,6 +335,7 @@ impl Connection {
         match (client.initial, server.initial) {
             (Some(_), Some(_)) => match (client.window_scale, server.window_scale) {
                 (Some(_), Some(_)) => direction.window_scale,
+                _ if client.is_syn_cut || server.is_syn_cut => None,
                 _ => Some(0),
             },
             _ => None,

@@ -343,6 +343,13 @@ impl Path {
         (reach <= 1.0 + PRECISE).then_some(rate.value)
     }
 
+    /// Return the interval of the rate; None behind a limiter whose rate is imprecise: the times of what was lost are
+    /// inferred there, and intervals that follow from them were wrong as often as right.
+    pub fn stated_rate_bps(&self) -> Option<Estimate> {
+        let is_stated = !self.evidence.behind || self.precise_rate_bps().is_some();
+        self.rate_bps.filter(|_| is_stated)
+    }
+
     fn takes_bucket(&mut self, bucket: Option<Bucket>) {
         self.rate_bps = bucket.map(|bucket| bucket.rate.as_rate());
         self.depth_bytes = bucket
@@ -383,9 +390,10 @@ impl Evidence {
         let level = slopes
             .iter()
             .all(|slope| slope.is_some_and(|slope| slope.high < HALF));
-        let undelayed = self.delayed.is_some_and(|delayed| delayed < UNDELAYED)
-            && self.slope.is_some_and(|slope| slope.high < HALF);
-        let grows = !undelayed && slopes.iter().flatten().any(|slope| slope.low > HALF);
+        let empty_at_losses = self.delayed.is_some_and(|delayed| delayed < UNDELAYED);
+        let undelayed = empty_at_losses && self.slope.is_some_and(|slope| slope.high < HALF);
+        // A queue is full when it drops: a slope without a delay then is of something else.
+        let grows = !empty_at_losses && slopes.iter().flatten().any(|slope| slope.low > HALF);
         let flat = (undelayed || level && self.delayed.is_some_and(|delayed| delayed < PART))
             && self.episodes >= MIN_EPISODES;
         let delayed = !level && self.delayed > Some(HALF);

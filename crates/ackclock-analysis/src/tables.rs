@@ -189,7 +189,8 @@ table!(
 );
 
 table!(
-    /// One row for each direction of a connection that carries data, and one for a connection without any.
+    /// One row for each direction of a connection that carries data, also where none of them were captured, and one for a
+    /// connection without any. Counts that need packets which were not captured are unknown.
     Flows {
         /// Twice the connection's number, and one more if the server sends.
         flow: u32,

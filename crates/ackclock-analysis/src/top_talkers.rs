@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use ackclock_core::tables::EventKind;
+use ackclock_core::tables::{EventKind, UNKNOWN};
 
 use crate::tables::{Events, Flows, Vantage};
 
@@ -21,6 +21,8 @@ pub struct VantageTotals {
     pub payload_bytes: u64,
     pub delivered_bytes: u64,
     pub lost: u64,
+    /// Connections with data that were not captured: their losses are unknown, and in no sum.
+    pub unseen: u64,
     pub not_captured: u64,
     pub data_segments: u64,
 }
@@ -82,11 +84,15 @@ impl TopTalkers {
         let mut row = 0;
         for part in flows.flow.chunk_by(|one, other| one / 2 == other / 2) {
             let rows = row..row + part.len();
-            let main = (rows.clone().rev()).max_by_key(|&row| flows.payload_bytes[row]);
+            let main = (rows.clone().rev()).max_by_key(|&row| bytes_of(flows, row));
             for row in rows.clone() {
                 self.add_totals(flows, row, main == Some(row));
             }
-            let bytes = flows.payload_bytes[rows.clone()].iter().sum();
+            let bytes = rows.clone().map(|row| bytes_of(flows, row)).sum();
+            let is_unseen = |row: usize| flows.lost[row] == UNKNOWN;
+            if let Some(row) = rows.clone().find(|&row| is_unseen(row)) {
+                self.totals[usize::from(flows.vantage[row])].unseen += 1;
+            }
             self.add_connection(bytes, part[0] / 2, rows.clone(), flows);
             row = rows.end;
         }
@@ -99,9 +105,9 @@ impl TopTalkers {
         let totals = &mut self.totals[usize::from(flows.vantage[row])];
         totals.directions += 1;
         totals.payload_bytes += flows.payload_bytes[row];
-        totals.delivered_bytes += u64::from(main) * flows.delivered_bytes[row];
-        totals.lost += flows.lost[row] + flows.lost_upstream[row];
-        totals.not_captured += flows.not_captured[row];
+        totals.delivered_bytes += u64::from(main) * or_zero(flows.delivered_bytes[row]);
+        totals.lost += or_zero(flows.lost[row]) + or_zero(flows.lost_upstream[row]);
+        totals.not_captured += or_zero(flows.not_captured[row]);
         totals.data_segments += flows.data_segments[row];
     }
 
@@ -168,6 +174,20 @@ impl TopTalkers {
     }
 }
 
+/// The bytes that a row's direction sent: those captured, or else those acknowledged.
+fn bytes_of(flows: &Flows, row: usize) -> u64 {
+    flows.payload_bytes[row].max(or_zero(flows.delivered_bytes[row]))
+}
+
+/// A count of which the unknown part is left out.
+fn or_zero(count: u64) -> u64 {
+    if count == UNKNOWN {
+        0
+    } else {
+        count
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +231,7 @@ mod tests {
             payload_bytes: 107,
             delivered_bytes: 107,
             lost: 4,
+            unseen: 0,
             not_captured: 2,
             data_segments: 2,
         };

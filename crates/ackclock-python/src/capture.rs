@@ -103,6 +103,7 @@ impl Capture {
             entry.set_item("payload_bytes", sums.payload_bytes)?;
             entry.set_item("delivered_bytes", sums.delivered_bytes)?;
             entry.set_item("lost", sums.lost)?;
+            entry.set_item("unseen", sums.unseen)?;
             entry.set_item("not_captured", sums.not_captured)?;
             entry.set_item("data_segments", sums.data_segments)?;
             if sums.directions > 0 {
@@ -303,7 +304,7 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
         (
             "rate_bps",
             "rate_ci95",
-            path.rate_bps,
+            path.stated_rate_bps(),
             path.precise_rate_bps(),
         ),
         (
@@ -327,6 +328,7 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
     }
     entry.set_item("depth_is_minimum", path.is_depth_a_minimum)?;
     entry.set_item("queue_busy", path.evidence.busy)?;
+    entry.set_item("losses_explained", path.evidence.explained)?;
     entry.set_item("queue_steady", path.evidence.steady)?;
     for (name, seconds) in [
         ("rtt_min_s", path.delay.map(|delay| delay.rtt_min_s)),

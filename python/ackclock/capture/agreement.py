@@ -80,6 +80,6 @@ def _differences(points: Sequence[Point]) -> Iterator[str]:
         share = point.analysis["capture_loss"]["share"] or 0.0
         if share >= WORTH_OF_CAPTURE:
             yield f"{point.name} lacks {numbers.value(share, 'share')} of the data segments."
-    lost = {point.name: sum(flow["segments_lost"] for flow in point.analysis["flows"]) for point in points}
+    lost = {point.name: sum(flow["segments_lost"] or 0 for flow in point.analysis["flows"]) for point in points}
     if len(set(lost.values())) > 1:
         yield "Segments lost: " + ", ".join(f"{count:,} by {name}" for name, count in lost.items()) + "."

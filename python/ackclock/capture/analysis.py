@@ -1,5 +1,7 @@
 """Keys of `ackclock capture --json`, as one JSON object. Unknown values are None.
 
+What a capture does not have, it cannot count: without the data of a direction, its losses and retransmissions are None.
+
 A flow is a connection of TCP. Its counts are of both directions, its figures of the one that carries more data:
 `sender` gives which end that is. Of very many connections those with the most data are listed; `connections` counts
 all. Flows of UDP have their own key, `udp`.
@@ -127,16 +129,23 @@ def of_flows(
     ]
 
 
+def _bytes(row: Row) -> int:
+    """Return the bytes that a direction sent: those captured, or else those that the other end acknowledged."""
+    return max(row["payload_bytes"] or 0, row["delivered_bytes"] or 0)
+
+
 def _connection(
     number: int,
     directions: Sequence[Row],
     congestion: Mapping[int, Sequence[Row]],
 ) -> JsonObject:
-    main = max(directions, key=lambda row: row["payload_bytes"] or 0)
+    main = max(directions, key=_bytes)
 
-    def total(name: str) -> int:
-        return sum(row[name] or 0 for row in directions)
+    def total(name: str) -> int | None:
+        return _sum(row[name] for row in directions)
 
+    others = [row for row in directions if row is not main]
+    waits_s = [row["nagle_wait_s"] for row in directions]
     return {
         "id": number,
         "flow": main["flow"],
@@ -147,20 +156,20 @@ def _connection(
         "vantage_confidence": main["vantage_confidence"],
         "packets": total("sent_packets") if len(directions) > 1 else main["sent_packets"] + main["received_packets"],
         "bytes": main["delivered_bytes"],
-        "reverse_bytes": total("payload_bytes") - (main["payload_bytes"] or 0),
+        "reverse_bytes": _sum(_bytes(row) if row["lost"] is not None else row["delivered_bytes"] for row in others),
         "handshake_s": main["handshake_s"],
         "goodput_bps": main["goodput_bps"],
         "first_data_s": main["first_data_s"],
         "last_data_s": main["last_data_s"],
         "rtt_min_s": main["rtt_min_s"],
         "rtt_mean_s": main["rtt_mean_s"],
-        "segments_lost": total("lost") + total("lost_upstream"),
+        "segments_lost": _sum(row[name] for row in directions for name in ("lost", "lost_upstream")),
         "reordered": total("reordered"),
         "not_captured": total("not_captured"),
         "duplicates": total("duplicates"),
         "nagle": {
             "waits": total("nagle_waits"),
-            "seconds": math.fsum(row["nagle_wait_s"] or 0.0 for row in directions),
+            "seconds": math.fsum(waits_s) if None not in waits_s else None,
         },
         "zero_window": _zero_window(main),
         "too_large_bytes": _too_large(directions),
@@ -182,9 +191,7 @@ def _connection(
         "rtt_step": _rtt_step(main),
         "established": main["established_s"] is not None,
         "closed": bool(main["closed"]),
-        "refused": bool(
-            main["opened"] and main["reset"] and main["established_s"] is None and not main["payload_bytes"]
-        ),
+        "refused": bool(main["opened"] and main["reset"] and main["established_s"] is None and not _bytes(main)),
         "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
         "limited": _limited(main),
         "congestion": list(congestion.get(main["flow"], ())) or None,
@@ -193,8 +200,10 @@ def _connection(
 
 def _zero_window(row: Row) -> JsonObject:
     """Return how often and how long the receiver advertised a zero window, and the share of the connection's time."""
-    seconds, life_s = row["zero_window_s"] or 0.0, row["end_s"] - row["start_s"]
-    return {"count": row["zero_windows"] or 0, "seconds": seconds, "share": seconds / life_s if life_s > 0 else 0.0}
+    count, seconds, life_s = row["zero_windows"], row["zero_window_s"], row["end_s"] - row["start_s"]
+    if count is None:
+        return {"count": None, "seconds": None, "share": None}
+    return {"count": count, "seconds": seconds, "share": seconds / life_s if life_s > 0 else 0.0}
 
 
 def _too_large(directions: Iterable[Row]) -> int | None:
@@ -224,10 +233,21 @@ def _rtt_step(row: Row) -> JsonObject | None:
     return {name: row[f"rtt_step_{name}"] for name in ("at_s", "from_s", "to_s")}
 
 
-def _retransmissions(directions: Sequence[Row], column: str) -> int:
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Return the sum of counts; None if one of them is unknown."""
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
+
+
+def partial_sum(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of the known counts; None if none is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _retransmissions(directions: Sequence[Row], column: str) -> int | None:
     """Return the retransmissions of a connection; those of a handshake stand in each of its rows."""
-    values = [row[column] or 0 for row in directions]
-    return max(values) if column.startswith("syn") else sum(values)
+    return directions[0][column] if column.startswith("syn") else _sum(row[column] for row in directions)
 
 
 def _limited(row: Row) -> dict[str, float] | None:
@@ -253,26 +273,42 @@ def capture_loss(rows: Iterable[Row]) -> JsonObject:
     return {"packets": lost, "share": lost / (lost + weights) if lost + weights else None}
 
 
+#: Why it is unknown how many segments of a connection were lost.
+UNSEEN = "their data, or the options that report losses, were not captured"
+
 #: Vantage → where that is.
 PLACES = {"sender": "at the sender", "receiver": "at the receiver", "middle": "on the way"}
 
 
 #: Columns that the summary sums over all connections; `flows` lists the largest only.
-COUNTED = ("delivered_bytes", "lost")
+COUNTED = ("delivered_bytes", "lost", "unseen")
 
 
-def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
-    """Return how much was captured, at which vantage point, what was lost, what limits the path; and of UDP."""
+def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int, unseen: int = 0) -> str:
+    """Return how much was captured, at which vantage point, what was lost, what limits the path; and of UDP.
+
+    `unseen` is the number of connections with data that were not captured.
+    """
     of_udp = udp.sentence(udp.of_analysis(analysis))
     if not analysis["connections"]:
         return of_udp or _no_connection(analysis["files"])
     where = f", seen {PLACES[analysis['vantage']]}" if analysis["vantage"] else ""
     data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
     seen = f"{repr_format.counted(analysis['connections'], 'connection')} with {data}{where}"
-    parts = [seen, f"{repr_format.counted(lost, 'segment')} lost"]
+    parts = [seen, *_losses(analysis["connections"], lost, unseen)]
     if analysis["capture_loss"]["packets"]:
         parts.append(f"{repr_format.counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
     return "; ".join(parts) + "." + _path(analysis["path"]) + (of_udp and f" {of_udp}")
+
+
+def _losses(connections: int, lost: int, unseen: int) -> Iterable[str]:
+    """Return what was lost, and of how many connections that is unknown."""
+    if unseen < connections:
+        yield f"{repr_format.counted(lost, 'segment')} lost"
+    if unseen == connections:
+        yield f"losses unknown, as {UNSEEN}"
+    elif unseen:
+        yield f"losses of {repr_format.counted(unseen, 'more connection')} unknown, as {UNSEEN}"
 
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
@@ -298,11 +334,11 @@ def _path(path: Mapping[str, Any]) -> str:
 
 
 def rate_of(path: Mapping[str, Any]) -> str:
-    """Return the limiter's rate, as a range if it is uncertain."""
+    """Return the limiter's rate, as a range if it is uncertain; an unknown one is said to be so."""
     if path["rate_bps"] is None and path["rate_ci95"]:
         low, high = (numbers.value(end, "bit/s") for end in path["rate_ci95"])
         return f"a rate of at least {low} and at most {high}"
-    return numbers.value(path["rate_bps"], "bit/s")
+    return "an unknown rate" if path["rate_bps"] is None else numbers.value(path["rate_bps"], "bit/s")
 
 
 def depth_of(path: Mapping[str, Any], word: str = "") -> str:

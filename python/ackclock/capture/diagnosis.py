@@ -68,6 +68,10 @@ CODEL_TARGET_S = 0.005
 #: A share of lost packets that random losses hardly reach where a transfer goes on, and policers do.
 HEAVY_LOSS = 0.02
 
+#: A bucket explains the losses if it takes away so much of the uncertainty about which segments were lost (McFadden's
+#: ρ²): the share from which a limiter is found. Random losses reach less than 0.1.
+EXPLAINED = 0.5
+
 #: Flows with less than this share of the largest one's data do not share its link.
 NEGLIGIBLE = 0.02
 
@@ -186,6 +190,9 @@ def _of_tcp(analysis: Mapping[str, Any]) -> Diagnosis:
     verdict, long = _verdict(costs, loss, full.get(Cause.UNDECIDED, 0.0)), list(of_distance(analysis["flows"]))
     if _is_clock_wrong(analysis, total_s):
         verdict = Cause.CAPTURE
+    elif verdict is Cause.NETWORK and _has_unknown_bucket(path):
+        verdict = Cause.UNDECIDED
+        by_share.insert(0, _unknown_bucket(path))
     elif verdict in (Cause.APPLICATION, Cause.NETWORK) and _has_unexplained_losses(analysis):
         verdict = Cause.UNDECIDED
     elif long and verdict is Cause.NOTHING:
@@ -274,13 +281,27 @@ def _is_mid_stream(flows: Iterable[Mapping[str, Any]]) -> bool:
     return not any(flow["established"] for flow in flows if flow["bytes"])
 
 
+def _has_unknown_bucket(path: Mapping[str, Any]) -> bool:
+    """Return True if a bucket explains which segments were lost, and it may be a queue's or a policer's."""
+    return path["limiter"] == "undecided" and (path.get("losses_explained") or 0.0) >= EXPLAINED
+
+
+def _unknown_bucket(path: Mapping[str, Any]) -> Finding:
+    sentence = (
+        "What exceeds a burst of a few segments is lost, by a policer or by a queue that is as short: the capture does "
+        "not show which."
+    )
+    then = "Capture at the other end as well: behind a queue, but not a policer, packets come at the pace of a link."
+    return Finding(Cause.UNDECIDED, sentence, {"losses_explained": path["losses_explained"]}, next=then)
+
+
 def _has_unexplained_losses(analysis: Mapping[str, Any]) -> bool:
     """Return True if many losses of connections that began before the capture may be a policer's.
 
     Behind it, none that is found is no evidence that there is none.
     """
     flows, limiter = analysis["flows"], analysis["path"]["limiter"]
-    lost = sum(flow["segments_lost"] for flow in flows)
+    lost = sum(flow["segments_lost"] or 0 for flow in flows)
     at_sender = all(flow["vantage"] == "sender" for flow in flows if flow["segments_lost"])
     is_heavy = lost >= HEAVY_LOSS * sum(flow["packets"] for flow in flows) > 0
     return is_heavy and limiter in ({"undecided"} if at_sender else {"undecided", "none"}) and _is_mid_stream(flows)
@@ -321,7 +342,7 @@ class _Flow:
         transfer_s = max(transfer_s, sum(within_s.values()))
         rounds_s = {limit: share * transfer_s for limit, share in (flow["limited"] or {}).items()}
         limited_s = _between(rounds_s, within_s)
-        short_s = flow["nagle"]["seconds"] - stalled_s.get("nagle", 0.0)
+        short_s = (flow["nagle"]["seconds"] or 0.0) - stalled_s.get("nagle", 0.0)
         waited_s = short_s - _take_limits(limited_s, NAGLE_LIMITS, short_s)
         stalled_s = summed((*stalled_s.items(), ("nagle", waited_s)))
         span_s = transfer_s + sum(before_s.values())

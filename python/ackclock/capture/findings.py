@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ackclock.capture.analysis import RETRANSMISSIONS, depth_of, rate_of
+from ackclock.capture.analysis import RETRANSMISSIONS, depth_of, partial_sum, rate_of
 from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.figures import numbers
 
@@ -401,7 +401,7 @@ def _burst_of(path: Mapping[str, Any]) -> str:
 
 def of_distance(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
     """Return the finding of a path whose round trips are long without any load."""
-    answered = [flow for flow in flows if not flow["retransmissions"]["syn"] + flow["retransmissions"]["synack"]]
+    answered = [flow for flow in flows if not any(flow["retransmissions"][name] for name in ("syn", "synack"))]
     known_s = [min(filter(None, (flow["handshake_s"], flow["rtt_min_s"])), default=0.0) for flow in answered]
     rtt_s = max(known_s, default=0.0)
     if LONG_RTT_S <= rtt_s <= MAX_RTT_S:
@@ -425,8 +425,8 @@ def of_nagle(flows: Sequence[Mapping[str, Any]], charged_s: float, total_s: floa
 
     `charged_s` is what these waits took of `total_s`: no other cause has that time.
     """
-    waits = sum(flow["nagle"]["waits"] for flow in flows)
-    waited_s = sum(flow["nagle"]["seconds"] for flow in flows)
+    waits = sum(flow["nagle"]["waits"] or 0 for flow in flows)
+    waited_s = sum(flow["nagle"]["seconds"] or 0.0 for flow in flows)
     share = charged_s / total_s
     if waits and share >= WORTH:
         each = numbers.value(waited_s / waits, "s")
@@ -459,22 +459,22 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
 
 
 def of_losses(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
-    """Return the finding of lost and retransmitted segments, if there are any."""
-    lost = sum(flow["segments_lost"] or 0 for flow in flows)
-    by_cause = {cause: sum(flow["retransmissions"][cause] for flow in flows) for cause in RETRANSMISSIONS}
-    retransmitted, syns = sum(by_cause.values()), by_cause["syn"] + by_cause["synack"]
+    """Return the finding of lost and retransmitted segments, if there are any; what no flow knows is unknown."""
+    lost = partial_sum(flow["segments_lost"] for flow in flows)
+    by_cause = {cause: partial_sum(flow["retransmissions"][cause] for flow in flows) for cause in RETRANSMISSIONS}
+    retransmitted, syns = sum(filter(None, by_cause.values())), sum(by_cause[name] or 0 for name in ("syn", "synack"))
     if retransmitted or lost:
-        of_handshakes = f", {syns:,} of handshakes" if syns else ""
-        sentence = (
-            f"Segments lost: {lost:,}; retransmitted: {retransmitted:,} "
-            f"({by_cause['timeout']:,} after a timeout, {by_cause['spurious']:,} spurious{of_handshakes})."
+        reasons = (
+            (by_cause["timeout"], "after a timeout"),
+            (by_cause["spurious"], "spurious"),
+            (syns, "of handshakes"),
         )
-        evidence = {
-            "segments_lost": lost,
-            "retransmissions": retransmitted,
-            "timeout": by_cause["timeout"],
-            "spurious": by_cause["spurious"],
-        }
+        shown = reasons if syns else reasons[:2]
+        parts = ", ".join(f"{number:,} {words}" for number, words in shown if number is not None)
+        count = "unknown" if lost is None else f"{lost:,}"
+        sentence = f"Segments lost: {count}; retransmitted: {retransmitted:,}{parts and f' ({parts})'}."
+        counts = {"segments_lost": lost, "retransmissions": retransmitted}
+        evidence = counts | {cause: by_cause[cause] for cause in ("timeout", "spurious")}
         yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
 
 
@@ -486,7 +486,7 @@ def of_capture(analysis: Mapping[str, Any]) -> Iterable[Finding]:
         sentence = f"The capture's clock was set back {times}, by {numbers.value(steps['seconds'], 's')} in all."
         then = "Slew the clock (chrony, ntpd -x) while you capture: times before and after a step do not compare."
         yield Finding(Cause.CAPTURE, sentence, dict(steps), next=then)
-    copies = sum(flow["duplicates"] for flow in analysis["flows"] if flow["vantage"] == "sender")
+    copies = sum(flow["duplicates"] or 0 for flow in analysis["flows"] if flow["vantage"] == "sender")
     if copies and copies >= WORTH_OF_CAPTURE * analysis["packets"]:
         those = "one segment" if copies == 1 else f"{copies:,} segments"
         sentence = f"The capture contains {those} twice; the copies were ignored."

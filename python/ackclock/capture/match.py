@@ -333,12 +333,13 @@ def _delays(joined: Joined, near: Dataset, interval_s: float) -> pl.DataFrame:
 
 
 def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
-    """Return the entry `joined` of the analysis."""
+    """Return the entry `joined` of the analysis; with acknowledgements only, what was lost of the data is unknown."""
     relation = joined.relation
     drift = relation if relation and math.isfinite(relation.drift_error) else None
     data = pl.col("payload_bytes") > 0
     between = placed.filter(pl.col("place") == "between")
     delays = _with_delays(joined)
+    has_data = joined.packets.filter(data).height > 0 or joined.packets["out"].n_unique() == 2
     counts = dict(placed.group_by("place").len().iter_rows())
     return {
         "first": str(joined.paths[0]),
@@ -348,10 +349,10 @@ def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
         "offset_error_s": relation and relation.error_s,
         "drift_ppm": drift and 1e6 * drift.drift,
         "drift_error_ppm": drift and 1e6 * drift.drift_error,
-        "segments_lost_before": counts.get("before", 0),
-        "segments_lost_between": between.filter(data).height,
+        "segments_lost_before": counts.get("before", 0) if has_data else None,
+        "segments_lost_between": between.filter(data).height if has_data else None,
         "acks_lost_between": between.filter(~data).height,
-        "segments_lost_after": counts.get("after", 0),
+        "segments_lost_after": counts.get("after", 0) if has_data else None,
         "missed_by_first": counts.get("missed_by_first", 0),
         "missed_by_second": counts.get("missed_by_second", 0),
         "unresolved": _unmatched(joined) - placed.filter(~pl.col("place").is_in(["before", "after"])).height,

@@ -166,7 +166,7 @@ def _end_s(stall: Mapping[str, Any]) -> float:
 
 def _route(flows: Flows) -> Iterable[Finding]:
     """Return the findings of another route: by the TTL, and by an RTT that rose at once and stayed."""
-    changes = sum(flow["hop_changes"] for flow in flows)
+    changes = sum(flow["hop_changes"] or 0 for flow in flows)
     steps = [flow["rtt_step"] for flow in flows if flow["rtt_step"]]
     if not changes and not steps:
         return
@@ -215,9 +215,8 @@ def zero_windows(flows: Flows) -> Iterable[Finding]:
     Stalls at a closed window have a finding of their own.
     """
     stalled = {flow["id"] for flow in flows for stall in flow["stalls"] if stall["class"] == "receiver"}
-    closed = [
-        flow["zero_window"] for flow in flows if flow["zero_window"]["share"] >= WORTH and flow["id"] not in stalled
-    ]
+    windows = [flow["zero_window"] for flow in flows if flow["id"] not in stalled]
+    closed = [window for window in windows if (window["share"] or 0.0) >= WORTH]
     if not closed:
         return
     count, seconds = sum(one["count"] for one in closed), sum(one["seconds"] for one in closed)
@@ -229,7 +228,7 @@ def zero_windows(flows: Flows) -> Iterable[Finding]:
 
 def _reneging(flows: Flows) -> Iterable[Finding]:
     """Return the finding of receivers that discarded data which they had acknowledged selectively (RFC 2018)."""
-    reneged = sum(flow["sack_reneged"] for flow in flows)
+    reneged = sum(flow["sack_reneged"] or 0 for flow in flows)
     if reneged:
         sentence = (
             f"{counted(reneged, 'segment').capitalize()} {was(reneged)} retransmitted after the receiver had "

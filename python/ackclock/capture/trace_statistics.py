@@ -132,7 +132,7 @@ def _connections(data: Recorded) -> pl.DataFrame:
     connection = rows.group_by("run", "connection").agg(
         empty=pl.col("payload_bytes").fill_null(0).sum() == 0,
         start=pl.col("start_s").min(),
-        **{name: pl.col(name).max().fill_null(0) for _, name in OPENINGS.values()},
+        **{name: pl.col(name).max() for _, name in OPENINGS.values()},
         client=pl.col("client").first(),
         server=pl.col("server").first(),
     )
@@ -145,7 +145,7 @@ def _connections(data: Recorded) -> pl.DataFrame:
     again = pl.when(pl.col("sender") == "client").then("syn_retransmissions").otherwise("synack_retransmissions")
     both = both.with_columns(
         packets=pl.coalesce("own", "received_packets").fill_null(0),
-        again=pl.col("retransmissions").fill_null(0),
+        again=pl.when(pl.col("flow").is_null()).then(0).otherwise("retransmissions"),  # no row: no data
         opening=again,
     )
     return both.join(_times(data, both), on=ROW, how="left").sort(ROW)  # a sum's last digit is its order's
@@ -187,7 +187,12 @@ def _of(sender: str, rows: pl.DataFrame) -> Iterable[tuple[object, ...]]:
 
 
 def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | None, float | None, int]:
-    """Return a ratio of sums over connections, with its 95 % interval (the ratio estimate of cluster samples)."""
+    """Return a ratio of sums over connections, with its 95 % interval (the ratio estimate of cluster samples).
+
+    Connections of which the part or the whole is unknown are left out.
+    """
+    is_known = part.is_not_null() & whole.is_not_null()
+    part, whole = part.filter(is_known), whole.filter(is_known)
     total, count = float(whole.sum()), int((whole > 0).sum())
     if not total:
         return None, None, None, 0

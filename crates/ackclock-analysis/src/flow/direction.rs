@@ -33,18 +33,25 @@ pub fn unwrap_near(position: u64, number: u32) -> u64 {
 pub struct Direction {
     /// The initial sequence number, if its SYN was seen.
     pub initial: Option<u32>,
-    /// The position of its first byte of data.
+    /// The position of its first byte of data; before any was captured, the first that was acknowledged.
     pub first: Option<u64>,
     /// The position after the last byte that was seen.
     pub next: u64,
     /// The position of its FIN.
     pub fin: Option<u64>,
+    /// The highest position that the other end acknowledged before any data of it was captured, 0 if none; the lowest is
+    /// [`Self::first`].
+    acknowledged: u64,
     pub packets: u64,
     pub packet_bytes: u64,
     pub syn_retransmissions: u32,
     /// The largest segment that it takes, as its SYN says.
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
+    /// Not all options of its SYN were captured.
+    pub is_syn_cut: bool,
+    /// Not all options of some packet were captured: SACK blocks may be missing.
+    pub is_cut: bool,
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
@@ -78,6 +85,7 @@ impl Direction {
             self.hops.on_packet(segment.hops);
         }
         self.zero_windows.on_packet(segment, now_ns);
+        self.is_cut |= segment.options.cut;
         self.offloaded |= segment.checksum == Checksum::Offloaded;
         if let Some((tsval, _)) = segment.options.timestamps {
             self.timestamps = true;
@@ -90,6 +98,31 @@ impl Direction {
         if segment.payload_bytes == 0 {
             self.ip_id.count(segment.identification);
         }
+    }
+
+    /// Take an acknowledgement of it while none of its data was captured.
+    #[inline]
+    pub fn on_unseen_ack(&mut self, number: u32) {
+        let position = match self.acknowledged {
+            0 => self.unwrap(number),
+            highest => unwrap_near(highest, number),
+        };
+        self.first.get_or_insert(position);
+        self.acknowledged = self.acknowledged.max(position);
+    }
+
+    /// Return the bytes that it sent while none of them was captured, as its FIN and the other end's acknowledgements
+    /// show; None if they show none.
+    pub fn acknowledged_bytes(&self) -> Option<u64> {
+        let begin = self.first?;
+        let end = self.fin.unwrap_or(self.acknowledged);
+        // One more may be its FIN.
+        Some(end.saturating_sub(begin)).filter(|&bytes| bytes > 1)
+    }
+
+    /// Return true if no packet of it was captured, though the other end acknowledged some.
+    pub fn is_absent(&self) -> bool {
+        self.packets == 0 && self.acknowledged > 0
     }
 
     /// Return true if its packets have an ECN codepoint other than not-ECT.
@@ -114,6 +147,7 @@ impl Direction {
             .options
             .window_scale
             .map(|shift| shift.min(MAX_SHIFT));
+        self.is_syn_cut = segment.options.cut;
         self.sack = segment.options.sack_permitted;
         self.ecn = segment.ecn != 0 || segment.flags.has(Flags::ACE);
     }
@@ -179,6 +213,11 @@ impl Size {
     /// the receiver's limit.
     fn is_multiple(&self, bytes: u32, limit: u32) -> bool {
         2 * self.largest > limit && bytes.is_multiple_of(self.largest)
+    }
+
+    /// Return true if data of the direction were captured.
+    pub fn has_data(&self) -> bool {
+        self.packets > 0
     }
 
     /// The largest segment that the receiver takes, or Ethernet carries.

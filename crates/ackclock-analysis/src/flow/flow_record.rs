@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+mod unobserved;
+
 use super::ecn_feedback::EcnMode;
 use super::sender_view::{SenderView, Totals};
 use super::{vantage, Connection};
@@ -27,6 +29,9 @@ impl Connection {
                 self.row(from, Some(&sender_view), output);
                 sender_view.shrink(output);
                 self.directions[from].spare = Some(sender_view);
+            } else if self.unseen_bytes(from).is_some() {
+                any = true;
+                self.row(from, None, output);
             }
         }
         if !any {
@@ -84,6 +89,7 @@ impl Connection {
         };
         times_of(view, until_s - first_data_s, flows);
         limits_of(view, flows);
+        unobserved::blank(self, from, sender_view, flows);
     }
 
     /// The segments lost before the vantage point: by the sender's own IP identifications, as a retransmission that was

@@ -65,7 +65,7 @@ def _print_connections(console: Console, answers: Mapping[str, Any]) -> None:
     table.add_column("CCA", no_wrap=True)
     for flow in flows[:MAX_ROWS]:
         cells = [numbers.value(flow[key], unit if flow[key] else "") for _, key, unit in COLUMNS]
-        retransmissions = f"{sum(flow['retransmissions'].values()):,}"
+        retransmissions = _retransmissions(flow["retransmissions"])
         cca = congestion.word(flow["congestion"]) if flow["congestion"] else numbers.NOTHING
         table.add_row(Text(_endpoints(flow)), *cells, retransmissions, _limit(flow["limited"]), cca)
     console.print(table)
@@ -123,7 +123,10 @@ def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
     """Print where packets were lost between two captures, one-way delays, and the clocks' difference."""
     first, second = readable(joined["first"]), readable(joined["second"])
     console.print(Text(f"From {first} to {second}: {joined['packets']:,} packets in both."))
-    counts = [f"{joined[key]:,} {label}" for label, key in COUNTS if joined[key] or key == BETWEEN]
+    counts = [
+        f"{joined[key]:,} {label}" for label, key in COUNTS if joined[key] or (key == BETWEEN and joined[key] == 0)
+    ]
+    counts += ["losses of data unknown: none were captured"] if joined[BETWEEN] is None else []
     console.print("  " + "; ".join(counts) + ".")
     if joined["offset_s"] is None:
         console.print("  The clock offset is unknown: there are packets in one direction only.")
@@ -137,6 +140,12 @@ def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
         f"{numbers.value(joined['offset_error_s'], 's')}; "
         f"{_drift(joined)}."
     )
+
+
+def _retransmissions(by_cause: Mapping[str, int | None]) -> str:
+    """Return the sum of what is known; nothing where retransmissions of data are not."""
+    known = [count for count in by_cause.values() if count is not None]
+    return numbers.NOTHING if by_cause["unknown"] is None else f"{sum(known):,}"
 
 
 def _endpoints(flow: Mapping[str, Any]) -> str:

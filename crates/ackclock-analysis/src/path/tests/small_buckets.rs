@@ -95,3 +95,50 @@ fn pauses_are_no_use_of_a_bucket() {
     assert_eq!(trace.passed_bytes(), 2.0 * f64::from(PACKET));
     assert!((trace.active_s() - 0.3).abs() < 1e-9);
 }
+
+#[test]
+fn round_trips_that_grow_without_a_delay_at_losses_show_no_queue() {
+    let steep = Estimate {
+        value: 3.0,
+        low: 1.6,
+        high: 4.2,
+    };
+    let lossy = |delayed: f64| Evidence {
+        losses: 36,
+        explained: Some(0.97),
+        slope: Some(steep),
+        slope_when_full: Some(steep),
+        delayed: Some(delayed),
+        episodes: 20,
+        in_use: Some(0.5),
+        ..Evidence::default()
+    };
+    assert_eq!(lossy(0.9).limiter(), Limiter::Queue);
+    assert_eq!(lossy(0.0).limiter(), Limiter::Undecided);
+}
+
+#[test]
+fn behind_a_limiter_an_imprecise_rate_has_no_interval() {
+    let rate = |low: f64| Estimate {
+        value: 1e6,
+        low,
+        high: 1.01e6,
+    };
+    let depth = 40.0 * f64::from(PACKET);
+    let known = describe(&mut Bucket::new(2e6, depth, 0.0), &[40]);
+    for (low, behind, is_stated) in [
+        (0.99e6, true, true),
+        (0.5e6, true, false),
+        (0.5e6, false, true),
+    ] {
+        let path = Path {
+            rate_bps: Some(rate(low)),
+            evidence: Evidence {
+                behind,
+                ..known.evidence
+            },
+            ..known
+        };
+        assert_eq!(path.stated_rate_bps().is_some(), is_stated);
+    }
+}

@@ -1,0 +1,106 @@
+//! Captures of one direction: what the packets that are not there would show is unknown, not zero.
+
+mod kit;
+
+use ackclock_core::tables::{NONE, UNKNOWN};
+use ackclock_pcap::packet::{Flags, Segment};
+use kit::{analysed, Trace, MSS};
+
+/// A transfer of four segments, of which the first is lost and sent again.
+fn transfer() -> Trace {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..4 {
+        trace.data(101, number);
+    }
+    for number in 2..=4 {
+        trace.ack(201, 0, &[(1, number)]);
+    }
+    trace.data(202, 0);
+    trace.ack(302, 4, &[]);
+    trace
+}
+
+fn only(trace: &Trace, is_wanted: impl Fn(&Segment) -> bool) -> ackclock_analysis::tables::Tables {
+    let segments: Vec<Segment> = trace
+        .segments
+        .iter()
+        .filter(|segment| is_wanted(segment))
+        .copied()
+        .collect();
+    analysed(&segments)
+}
+
+#[test]
+fn acks_show_delivered_bytes_but_no_losses() {
+    let flows = only(&transfer(), |segment| segment.source.port == 80).flows;
+    assert_eq!(flows.flow, [0]);
+    assert_eq!(flows.delivered_bytes, [u64::from(4 * MSS)]);
+    for count in [
+        &flows.lost,
+        &flows.lost_upstream,
+        &flows.retransmissions,
+        &flows.retransmissions_timeout,
+        &flows.spurious,
+        &flows.syn_retransmissions,
+    ] {
+        assert_eq!(count, &[UNKNOWN]);
+    }
+    assert_eq!(flows.synack_retransmissions, [0]);
+    assert_eq!(flows.zero_windows, [0]);
+    assert!(flows.limited_cwnd_s[0].is_nan());
+}
+
+#[test]
+fn data_without_acks_show_retransmissions_but_no_causes() {
+    let flows = only(&transfer(), |segment| segment.source.port != 80).flows;
+    assert_eq!(
+        (flows.retransmissions[0], flows.retransmissions_unknown[0]),
+        (1, 1)
+    );
+    assert_eq!(
+        (flows.retransmissions_fast[0], flows.spurious[0]),
+        (UNKNOWN, UNKNOWN)
+    );
+    assert_eq!(flows.zero_windows, [NONE]);
+}
+
+#[test]
+fn the_segments_that_open_and_close_a_connection_show_its_bytes() {
+    let mut trace = transfer();
+    let end = trace.data(303, 4);
+    end.payload_bytes = 0;
+    end.flags.0 |= Flags::FIN;
+    let flows = only(&trace, |segment| segment.flags.has(Flags::SYN | Flags::FIN)).flows;
+    assert_eq!(
+        (flows.delivered_bytes[0], flows.lost[0]),
+        (u64::from(4 * MSS), UNKNOWN)
+    );
+}
+
+#[test]
+fn a_connection_without_data_lost_none() {
+    let flows = Trace::after_handshake(0, 100).analysed().flows;
+    assert_eq!((flows.delivered_bytes[0], flows.lost[0]), (0, 0));
+    let mut unanswered = Trace::after_handshake(0, 100);
+    unanswered.segments.truncate(1);
+    let flows = unanswered.analysed().flows;
+    assert_eq!((flows.lost[0], flows.syn_retransmissions[0]), (0, 0));
+}
+
+#[test]
+fn options_that_were_cut_hide_losses_and_the_window_scale() {
+    let mut trace = transfer();
+    for segment in &mut trace.segments {
+        segment.options = ackclock_pcap::packet::Options {
+            cut: true,
+            ..Default::default()
+        };
+    }
+    let flows = trace.analysed().flows;
+    assert_eq!((flows.lost[0], flows.spurious[0]), (UNKNOWN, UNKNOWN));
+    assert_eq!(
+        (flows.retransmissions[0], flows.retransmissions_unknown[0]),
+        (1, 1)
+    );
+    assert_eq!(flows.window_scale, [NONE]);
+}
