@@ -1,6 +1,19 @@
-"""Tables `[network]` of most tests' scenarios, in TOML, without a line break at the end: further keys may follow."""
+"""Parts of most tests' scenarios, in TOML.
+
+Tables `[network]` have no line break at the end, as further keys may follow.
+"""
 
 from __future__ import annotations
+
+#: TCP as ns-2 and ns-3 have it too, and samples every 50 ms.
+NS_TCP = """\
+[tcp]
+stack = "ns2"
+sack = true
+timestamps = true
+[record]
+interval = "50ms"
+"""
 
 
 def dumbbell(rate: str, rtt: str, limit: str = "1bdp", discipline: str = "pfifo") -> str:
