@@ -2,6 +2,8 @@
 
 The result of an engine has a whole plan in its manifest. A capture was never planned: perhaps a name is known, or
 a link, or nothing. Unknown parts are None or empty, and a view that requires one reports that.
+
+Used by datasets, metrics and importers; engines have the whole plan.
 """
 
 from __future__ import annotations

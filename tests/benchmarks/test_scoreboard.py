@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
@@ -14,22 +11,14 @@ import pytest
 import ackclock as ac
 from ackclock.reproductions import pcap
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
 NAMES = ("cases", "alter", "truth", "rounds", "score", "sharing")
 
 VANTAGES = ("senders", "receivers", "link-near-far")
 
 
 @pytest.fixture(scope="module")
-def tools():
-    """The modules of the folder, which are scripts beside each other."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        yield {name: importlib.import_module(name) for name in NAMES}
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in NAMES:
-            sys.modules.pop(name, None)
+def tools(scoreboard):
+    return {name: scoreboard(name) for name in NAMES}
 
 
 @pytest.fixture(scope="module")

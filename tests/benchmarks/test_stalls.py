@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ackclock.reproductions import impose, pcap
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
 NAMES = ("stalls",)
 
 
 @pytest.fixture(scope="module")
-def tools():
-    """The modules of the folder, which are scripts beside each other."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        yield {name: importlib.import_module(name) for name in NAMES}
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in NAMES:
-            sys.modules.pop(name, None)
+def tools(scoreboard):
+    return {name: scoreboard(name) for name in NAMES}
 
 
 @pytest.mark.parametrize(("number", "flows"), [(0, 1), (4, 5)])

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
-import sys
-from pathlib import Path
 
 import pytest
 from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.reproductions import pcap
-
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
 
 #: A slow link that small segments fill: each window is a burst, of which the end is lost.
 SCENARIO = f"""
@@ -35,13 +30,8 @@ COLUMNS = ("frame.time_relative", "frame.len", "tcp.seq", "tcp.ack", "tcp.len", 
 
 
 @pytest.fixture(scope="module")
-def tshark():
-    sys.path.insert(0, str(FOLDER))
-    try:
-        yield importlib.import_module("tshark")
-    finally:
-        sys.path.remove(str(FOLDER))
-        sys.modules.pop("tshark", None)
+def tshark(scoreboard):
+    return scoreboard("tshark")
 
 
 def table(records, path):

@@ -9,8 +9,8 @@ import pytest
 
 from ackclock.capture import analysis as capture_analysis
 from ackclock.capture.diagnosis import diagnose
-from ackclock.capture.ecn import NO_ECN
 from ackclock.capture.findings import LIMIT_ADVICE, LIMITS, STALL_ADVICE, STALLS, Cause
+from ackclock.capture.observations import NO_ECN
 from ackclock.dataset.tables import CLOCK_GAPS
 
 POLICER = {

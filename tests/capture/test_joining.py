@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import ackclock
 from ackclock.capture import match
-from ackclock.capture.clock_sync import relate
+from ackclock.capture.match import relate
 from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.result_kind import Kind, kind

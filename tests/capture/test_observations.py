@@ -9,8 +9,7 @@ import pytest
 from tests.capture.test_diagnosis import limited, reported
 
 from ackclock import capture
-from ackclock.capture.ecn import NO_ECN
-from ackclock.capture.observations import observations
+from ackclock.capture.observations import NO_ECN, observations
 
 #: The feedback of a connection whose handshake was not captured.
 UNREADABLE = dict.fromkeys(("ece_packets", "cwr_packets"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from small_networks import graph_link
 
 import ackclock as ac
 from ackclock import engines
@@ -42,7 +43,7 @@ congestion = {FAST}
 path = "hop-3"
 congestion = {FAST}
 """
-GRAPH = """
+GRAPH = f"""
 name = "graph"
 duration = "2s"
 [network]
@@ -54,63 +55,20 @@ host = true
 [[network.nodes]]
 name = "s"
 count = 3
-[[network.links]]
-from = "h-0"
-to = "s-0"
-rate = "1Gbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "1ms"
-[[network.links]]
-from = "h-1"
-to = "s-2"
-rate = "1Gbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "2ms"
-[[network.links]]
-from = "s-0"
-to = "s-1"
-rate = "100Mbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "4ms"
-[[network.links]]
-from = "s-1"
-to = "s-2"
-rate = "100Mbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "8ms"
+{graph_link("h-0", "s-0", "1ms")}\
+{graph_link("h-1", "s-2", "2ms")}\
+{graph_link("s-0", "s-1", "4ms", "100Mbit")}\
+{graph_link("s-1", "s-2", "8ms", "100Mbit")}\
 [[flows]]
 from = "h-0"
 to = "h-1"
 """
 #: A host between the same switches as s-1: a way through it would be as short.
-BETWEEN = """
-[[network.links]]
-from = "h-2"
-to = "s-[02]"
-rate = "1Gbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "1ms"
-"""
+BETWEEN = graph_link("h-2", "s-[02]", "1ms")
 #: A second switch between them: another way, as short.
-MORE_LINKS = """
-[[network.nodes]]
-name = "other"
-[[network.links]]
-from = "other"
-to = "s-[02]"
-rate = "1Gbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "1ms"
-"""
+MORE_LINKS = f'[[network.nodes]]\nname = "other"\n{graph_link("other", "s-[02]", "1ms")}'
 #: A second card of h-0: a longer way in seconds, a shorter one in links.
-CARD = """
-[[network.links]]
-from = "h-0"
-to = "s-2"
-rate = "1Gbit"
-queue = { discipline = "pfifo", limit = "100p" }
-delay = "50ms"
-"""
+CARD = graph_link("h-0", "s-2", "50ms")
 BACK = """
 [[flows]]
 from = "h-1"

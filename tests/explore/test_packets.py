@@ -9,14 +9,14 @@ import pytest
 
 import ackclock as ac
 from ackclock.errors import InputError
-from ackclock.explore import packets, runs
+from ackclock.explore import runs
 from ackclock.explore.lessons import lessons
 
 LESSONS = {lesson.name: lesson for lesson in lessons()}
 
 
 def moment(name: str, from_s: float) -> dict:
-    return packets.moment(runs.prepared(LESSONS[name].scenario).plan, from_s)
+    return runs.moment(runs.prepared(LESSONS[name].scenario).plan, from_s)
 
 
 def test_a_packet_waits_is_sent_and_arrives():
@@ -63,7 +63,7 @@ def test_an_instant_outside_the_run_is_an_error(from_s):
 def test_too_long_a_log_is_an_error():
     text = LESSONS["standing-queue"].scenario.replace("20Mbit", "10Gbit")
     with pytest.raises(InputError, match=r"expected at most 2,000,000: begin earlier"):
-        packets.moment(runs.prepared(text).plan, 15.0)
+        runs.moment(runs.prepared(text).plan, 15.0)
 
 
 def test_copies_of_a_segment_are_separate_packets():
@@ -77,8 +77,8 @@ def test_copies_of_a_segment_are_separate_packets():
             "what": ["enqueue", "enqueue", "dequeue", "dequeue", "arrive", "drop", "arrive"],
         }
     )
-    assert packets.passages(log, 0) == [
-        packets.Passage(0, 0.0, 0.2, 0.35),
-        packets.Passage(0, 0.1, 0.3, 0.6),
-        packets.Passage(0, 0.4, dropped_s=0.4),
+    assert runs.passages(log, 0) == [
+        runs.Passage(0, 0.0, 0.2, 0.35),
+        runs.Passage(0, 0.1, 0.3, 0.6),
+        runs.Passage(0, 0.4, dropped_s=0.4),
     ]

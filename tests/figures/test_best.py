@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import summary_text
-from ackclock.figures.report import sweep as sweep_page
+from ackclock.figures import report, summary_text
 from ackclock.scenario.points import Axis
 
 KEY = "network.queue.limit"
@@ -57,7 +56,7 @@ def test_one_run_promises_no_interval():
     first, last = summary_text.sweep_sentences(sweep)
     assert first.endswith("and how sure the difference is one run cannot say.")
     assert last.startswith("Each point is one run, so there are no intervals")
-    page = sweep_page.render([sweep])
+    page = report.render_sweeps([sweep])
     assert "intervals overlap" not in page
     assert "over the seeds" not in page
     assert page.index("The link was used best") < page.index("<nav")

@@ -16,8 +16,7 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import experiment_figures, figure_spec, plots, sweep_axes
-from ackclock.figures.report import sweep
+from ackclock.figures import experiment_figures, figure_spec, plots, report, sweep_axes
 from ackclock.scenario.points import Axis
 
 LIMIT, CONTROL = "network.queue.limit", "flows[0].congestion"
@@ -79,7 +78,7 @@ def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_na
         sweep_of(metrics=("utilisation", "jain")),
         sweep_of(metrics=("utilisation", "loss_rate"), engine="packet"),
     )
-    page = sweep.render([one, other])
+    page = report.render_sweeps([one, other])
     assert 'id="sweep-utilisation"' in page
     assert 'id="sweep-jain"' not in page
     assert sweep_axes.not_shared([one, other]) == [
@@ -87,7 +86,7 @@ def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_na
         ("Loss rate at the bottleneck", ["packet"]),
     ]
     assert "Loss rate at the bottleneck (only packet)" in page
-    assert "Not all have" not in sweep.render([one])
+    assert "Not all have" not in report.render_sweeps([one])
     with pytest.raises(InputError, match="no metric in common"):
         experiment_figures.charts([one, sweep_of(metrics=("loss_rate",))])
 
@@ -125,7 +124,7 @@ def test_the_figure_has_a_panel_for_each_metric_and_every_line_in_the_legend():
 
 
 def test_the_report_holds_the_numbers_and_nothing_that_runs():
-    page = sweep.render([sweep_of(), sweep_of(limits=("1bdp",), engine="packet")])
+    page = report.render_sweeps([sweep_of(), sweep_of(limits=("1bdp",), engine="packet")])
     drawn = json.loads(re.search(r'id="figures">(.*?)</script>', page)[1])
     assert list(drawn) == ["sweep-utilisation"]
     assert [trace["name"] for trace in drawn["sweep-utilisation"]["data"]][2:] == ["reno, packet", "cubic, packet"]

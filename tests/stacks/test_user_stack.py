@@ -16,9 +16,9 @@ import ackclock as ac
 from ackclock import _core, metrics, stacks
 from ackclock.errors import AckclockError, InputError, ScenarioError
 from ackclock.scaffold import new, stack_contract
+from ackclock.scaffold.stack_contract import CLIENT, Opening, Process, StackError
 from ackclock.scenario import planning
 from ackclock.stacks import host
-from ackclock.stacks.process import CLIENT, Opening, Process, StackError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (apt install gcc)")
 

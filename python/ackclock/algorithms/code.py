@@ -1,4 +1,7 @@
-"""Check whether a congestion control algorithm with a spec is compiled into this build."""
+"""Check whether a congestion control algorithm with a spec is compiled into this build.
+
+Used by the engine `packet`, and by `ackclock show` and `ackclock check`.
+"""
 
 from __future__ import annotations
 

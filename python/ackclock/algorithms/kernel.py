@@ -2,6 +2,8 @@
 
 The table says where the algorithm is in the kernel, and `[linux.parameters]` in which form the kernel has each
 parameter. The engine linux makes its commands and its refusals from it.
+
+Used by the catalog for each spec, by the engine `linux`, and by the settings of ns-2.
 """
 
 from __future__ import annotations

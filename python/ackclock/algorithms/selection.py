@@ -1,4 +1,7 @@
-"""Selection of an algorithm or a TCP stack in a scenario: its name and some parameters, checked by its spec."""
+"""Selection of an algorithm or a TCP stack in a scenario: its name and some parameters, checked by its spec.
+
+Used by the tables of a scenario that name an algorithm, and by planning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Identification of the congestion control algorithm of captured flows, by replay of all candidates."""
+"""Identification of the congestion control algorithm of captured flows, by replay of all candidates.
+
+Used by `ackclock.capture`, its JSON (`analysis`) and its tables.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import numpy as np
 from ackclock import _core, qlog, repr_format
 from ackclock.capture import Captured, CaptureSummary
 from ackclock.capture.analysis import ENDS_OF_FLOWS, LIMITS, NO_PATH, RETRANSMISSIONS
-from ackclock.capture.ecn import NO_ECN
+from ackclock.capture.observations import NO_ECN
 from ackclock.capture.udp import NO_UDP
 from ackclock.errors import InputError
 from ackclock.figures import numbers

@@ -1,6 +1,8 @@
 """Flows of UDP in a capture, QUIC connections among them: their keys in the JSON object, and the sentence on them.
 
 The analysis is in `crates/ackclock-analysis/src/udp.rs`. QUIC is encrypted: what needs its keys is null.
+
+Used by `analysis` and `diagnosis`, and for the table in a terminal.
 """
 
 from __future__ import annotations

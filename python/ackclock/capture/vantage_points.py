@@ -3,6 +3,8 @@
 Files of one vantage point, as tcpdump rotates them, continue each other and are merged. Two captures of the same
 connections are not: each packet would count twice. They are told apart by the packets themselves (`match`: what no hop
 changes of a packet), so that neither names, nor times of clocks that differ, nor a missing handshake matter.
+
+Used by `ackclock.capture` and the commands `capture` and `doctor`, before captures are read.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ def _write(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
     from ackclock.dataset.result_kind import Kind, kind
     from ackclock.experiments.sweep import result
     from ackclock.figures import report
-    from ackclock.figures.report import sweep
 
     for folder in results:
         if kind(folder) is Kind.HOST:
@@ -50,5 +49,5 @@ def _write(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
             )
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
     if any(kind(folder) is Kind.SWEEP for folder in results):
-        return sweep.write([result.read(folder) for folder in results], path), []
+        return report.write_sweeps([result.read(folder) for folder in results], path), []
     return report.write_with_comparison(results, path)

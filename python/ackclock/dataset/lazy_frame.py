@@ -1,6 +1,8 @@
 """Rows of a table as an engine handed them over; Polars frames are made of them on demand, and pandas frames of those.
 
 To make a frame of small columns takes longer than many a simulation, and metrics read most of them as NumPy arrays.
+
+Used by datasets, comparisons and sweeps for the tables that users read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Names of the features that a plan uses: its algorithms, and features of its network and traffic.
 
 An engine lists the features that it supports. What is missing becomes `Unsupported`, with the engines that have it.
+
+Used by every engine to declare what it supports, by `engine.unsupported_features`, and by exporters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""RED's parameters in packets, for models: what is not given is filled in as the packet engine does, and `tc`."""
+"""RED's parameters in packets, for models: what is not given is filled in as the packet engine does, and `tc`.
+
+Used by the fluid and the mean-field engine, and by the settings of ns-2 and ns-3.
+"""
 
 from __future__ import annotations
 

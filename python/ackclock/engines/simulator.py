@@ -1,4 +1,7 @@
-"""Runs of the simulator `crates/ackclock-sim`, for the engines that differ in what it may leave out."""
+"""Runs of the simulator `crates/ackclock-sim`, for the engines that differ in what it may leave out.
+
+Used by the engines `packet` and `hybrid`, by `ackclock.rl`, and by `ackclock shell`.
+"""
 
 from __future__ import annotations
 

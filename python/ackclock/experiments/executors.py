@@ -3,6 +3,8 @@
 Local processes are spawned, not forked: they inherit nothing but what they are given, and each computes with one
 thread, so a result depends neither on the number of processes nor on what ran before it. A process ends with its
 parent, however that ends. This module is the first that such a process imports, so it imports nothing heavy.
+
+Used by whatever makes many runs: `runner`, sweeps, searches, the gallery.
 """
 
 from __future__ import annotations

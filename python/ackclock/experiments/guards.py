@@ -22,6 +22,8 @@ A guard of a plan needs no run, a guard of a result its runs or their metrics.
   longer than that, all that wait behind another are marked; RFC 9332 appendix A spares them while few wait (Th_len).
 - *Starvation*: a group or a flow gets less than a tenth of its max-min fair share (`metrics.groups`).
 - *Equal seeds*: where nothing is random all seeds give one run, and intervals over them mean nothing.
+
+Used after a plan is made and after its runs, by run, compare, sweep, find and explore.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ queue full, again and again (S. Floyd, V. Jacobson: Traffic phase effects in pac
 The seeds do not tell: they move starts, which the links' clocks put in step again. A *perturbed run* does: the same
 plan with the same seeds, where hosts take another time for each packet. A result is *phase-locked* if a main metric is
 another one there: its 95 % intervals are apart, by more than `MIN_CHANGE` of its value.
+
+Used by runs with `--perturb`, sweeps, searches, comparisons and the gallery.
 """
 
 from __future__ import annotations

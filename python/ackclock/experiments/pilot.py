@@ -3,6 +3,8 @@
 The pilot is made ever longer until it takes long enough to be measured; what its last two lengths took is continued in
 a straight line to the whole duration. A run whose load changes later takes a different time, so an estimate is rough.
 Nothing but `--dry-run` needs one: no result and no order of runs depends on it.
+
+Used by `--dry-run` and before long commands: run, compare, sweep.
 """
 
 from __future__ import annotations

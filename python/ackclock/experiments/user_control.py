@@ -2,6 +2,8 @@
 
 Only the command line brings one: no scenario names what is executed. A plan keeps its name, its file and the SHA-256
 among the options of its engine.
+
+Used by the commands that run scenarios, by `rerun`, and by the workers of a sweep.
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ from ackclock.experiments.executors import StoppedError
 from ackclock.experiments.runner import run
 from ackclock.explore import changes, knobs, runs
 from ackclock.explore.lessons import lessons
-from ackclock.explore.packets import moment
 from ackclock.figures import report
 from ackclock.input.source import Source
 
@@ -230,7 +229,7 @@ def _packets(asked: Mapping[str, Any], latest: Latest) -> Response:
     given = asked.get("from")
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= MAX_INSTANT_S:
         raise InputError(f"from: found no instant; expected seconds, 0 to {MAX_INSTANT_S:g}")
-    return JSONResponse(moment(runs.prepared(asked["text"]).plan, float(given), latest.progress("packets")))
+    return JSONResponse(runs.moment(runs.prepared(asked["text"]).plan, float(given), latest.progress("packets")))
 
 
 def _report(asked: Mapping[str, Any], latest: Latest) -> Response:

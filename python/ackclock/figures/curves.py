@@ -7,6 +7,8 @@ from the tables.
 Many samples are thinned while they are read (`thinned_blocks`), so memory does not depend on their number. Only some
 instants are kept: of each stretch of so many, the first and the last, and those at which a curve or the sum of all is
 lowest and highest. What is kept was sampled at one time, so sums over the curves are right.
+
+Used by the figure specs (`run_figures`, `result_figures`), by figures of the gallery, and by the page of `explore`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Figure specs as numbers that every back end draws alike: panels with their axes, layers in each."""
+"""Figure specs as numbers that every back end draws alike: panels with their axes, layers in each.
+
+Made by `*_figures.py` and `evaluate`; drawn by `plots.drawing`, `report.drawing` and `xplot`.
+"""
 
 from __future__ import annotations
 

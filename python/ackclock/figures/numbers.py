@@ -1,4 +1,7 @@
-"""Numbers for people: a scaled unit, and as many digits as mean something."""
+"""Numbers for people: a scaled unit, and as many digits as mean something.
+
+Used by everything that prints a number for people: the command line, figures, findings, the gallery.
+"""
 
 from __future__ import annotations
 

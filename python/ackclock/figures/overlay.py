@@ -2,6 +2,8 @@
 
 What belongs to the first result is solid, each other result has its dashes. A model of averages has no curves: its
 mean is drawn as a level.
+
+Used by the figure specs of runs, results and captures.
 """
 
 from __future__ import annotations

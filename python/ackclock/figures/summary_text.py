@@ -1,4 +1,7 @@
-"""Results in sentences: conclusions of a report, the best points of a sweep, and what a perturbed run showed."""
+"""Results in sentences: conclusions of a report, the best points of a sweep, and what a perturbed run showed.
+
+Used by reports, by the command line, and by the sentences of searches and sweeps.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 The horizontal axis is the swept key whose values are numbers or quantities of one kind and of which there are most; if
 there is none, the first key, its values side by side.
+
+Used by figures, tables, reports and sentences of sweeps.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ A comparison of a simulation with a model is the simulation's.
 - *fails*: all that are decided fail, in two engines or more or with an ablation that turns the claim
 - *inconsistent in itself*, *not testable*: as the paper's file says, with the reason
 - *undetermined*: anything else: one engine alone, no host noise, engines that disagree, intervals that decide nothing
+
+Used by `claims`, by the pages, and by the search for the value at which a claim turns.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A response carries the remote time of some moment between our request and its arrival. The shortest exchange is the most
 precise: the offset is that at its middle, with an error of at most half of it (RFC 5905 section 8).
+
+Used by `agent`, and by runs on testbeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Commands of the OpenSSH client, with the user's own configuration."""
+"""Commands of the OpenSSH client, with the user's own configuration.
+
+Used by `agent`, by the checks of a testbed's addresses, and by `ackclock doctor host network`.
+"""
 
 from __future__ import annotations
 

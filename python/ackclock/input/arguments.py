@@ -7,6 +7,8 @@ Each gives the value as the function wants it. One of a wrong type is a `TypeErr
 an `InputError`, both with what was found and what is expected:
 
     jobs: found 0; expected a whole number from 1 to 10000
+
+Used by the public functions of `ackclock` and its packages.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """JSON Schema for editors: quantities as regular expressions for what `units` reads, and no more.
 
 They say nothing of bounds. The syntax is what ECMAScript and Rust have in common, as JSON Schema wants it.
+
+Used by the fields of tables and by the schema for editors (`scenario.key_reference`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A scenario file as text, values laid over it, and the line or the option in which a key was written."""
+"""A scenario file as text, values laid over it, and the line or the option in which a key was written.
+
+Used by all that read TOML of users: scenarios, traces, entries of the gallery, cases of the evaluation, lessons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tables of which a key says which one is written."""
+"""Tables of which a key says which one is written.
+
+Used by the tables with a `kind` or another such key: topologies, traffic, sizes, times, options of engines.
+"""
 
 from __future__ import annotations
 

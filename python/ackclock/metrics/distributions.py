@@ -1,4 +1,7 @@
-"""Distribution functions of measured quantities, one for each run."""
+"""Distribution functions of measured quantities, one for each run.
+
+Used by `ac.metrics` and by the figures of distributions.
+"""
 
 from __future__ import annotations
 

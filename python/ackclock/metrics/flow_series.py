@@ -2,6 +2,8 @@
 
 All go through the samples once, a block at a time, and carry over what the next block needs: each flow's last sample,
 or those of a window.
+
+Used by the metrics of windows and goodput over time, and by the curves of figures.
 """
 
 from __future__ import annotations

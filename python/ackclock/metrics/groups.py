@@ -9,6 +9,8 @@ as goodput, is shared so that no flow can get more without taking it from one th
 1992, section 6.5.2). What the links have for them is what they delivered and what was left unused, so what generated
 transfers, other datagrams and retransmissions took is not theirs. A flow asks for no more than its application's rate
 and a receive window per RTT; one of media for its highest rate, and to its planned end if a breaker ends it.
+
+Used by the metrics of a group (`goodput_bps[cubic]`), and by constraints, guards and sentences that name groups.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A table that is small is one block, read once; of a large one, blocks are read anew by each that goes through them, with
 only the columns that it names. So a metric that reduces over `blocks` takes the same memory however long the run was.
+
+Used by the view of a run (`view`) and by the metrics that read tables too large for memory.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ bootstrap of five values, BCa included, can only rearrange those five and covers
 the cases, while the t interval widens as it should (±12.7 s/√2 at n = 2). It supposes that a metric's values over seeds
 are roughly normal, which averages over a run are. Where it reaches beyond what the metric can be (a negative count, a
 share above 1) it is cut there, which leaves its coverage as it is. One run has no interval: it is null, with n = 1.
+
+Used wherever repeats become one number: tables, comparisons, sweeps, searches, verdicts, the gallery.
 """
 
 from __future__ import annotations

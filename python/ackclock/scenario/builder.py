@@ -2,6 +2,8 @@
 
 `ackclock.scenario(…)` gives long flows through one bottleneck, from a rate and a round-trip time; `ackclock find` uses
 the same if it is given no file.
+
+Used by the functions of the Python interface that take a scenario: run, sweep, compare, find, the environment of `rl`.
 """
 
 from __future__ import annotations

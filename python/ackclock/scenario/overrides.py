@@ -2,6 +2,8 @@
 
 The new scenario's text is complete, so what is kept of it beside a result is what was run. A mistake in a value is told
 of the option, any other at its line in the file.
+
+Used by the options `--set` of commands, by searches and by `shell`.
 """
 
 from __future__ import annotations

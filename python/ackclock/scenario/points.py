@@ -11,6 +11,8 @@ is set after it.
 
 Swept values may be numbers: what a file writes as `"1Gbit"` is 1e9 bit/s to whoever computes with it, or draws it. They
 are numbers together if they are of one kind: rates, times, sizes in one unit, or numbers without any.
+
+Used by whatever goes through points: sweeps, searches, effects, `evaluate`, and their figures and tables.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Each end reports its own sockets (`host.report`). A connection has one at each end; a flow's window is that of the end
 whose data were acknowledged the most.
+
+Used by `session`, `plans` and `relay`.
 """
 
 from __future__ import annotations

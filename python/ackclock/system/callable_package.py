@@ -2,6 +2,8 @@
 
 A public function has the name of a package where the package is all about it. The import system sets that name to the
 package whenever something in it is imported, so the package itself is what can be called.
+
+Used by `capture`, `doctor`, `scenario` and `shell`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 
 Numbers come to the formula as floats, lists and arrays of them as arrays of floats. What a formula has no value for is
 an `InputError`: `rate: p: found -0.1; expected a probability between 0 and 1`.
+
+Used by the other modules of `theory`.
 """
 
 from __future__ import annotations

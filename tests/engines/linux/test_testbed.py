@@ -10,48 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 from changed import changed
+from small_networks import testbed, testbed_end, testbed_router
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import layout, measuring, merge_tables, plans, preflight, settings
+from ackclock.engines.linux.testbed import layout, measuring, merge_tables, preflight, settings
 from ackclock.engines.linux.testbed.preflight import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
 
-TEXT = """
+SENDER = testbed_end("a", "sender", "10.1.0.2")
+#: The router's lines; a path that is left unchanged has none.
+ROUTER = testbed_router()
+TEXT = f"""
 duration = "2s"
-[network]
-topology = "testbed"
-rate = "10Mbit"
-queue = { discipline = "pfifo", limit = "20p" }
-rtt = "20ms"
-[[network.hosts]]
-name = "a"
-address = "a"
-role = "sender"
-data = "10.1.0.2"
-[[network.hosts]]
-name = "r"
-address = "r"
-role = "router"
-to_receivers = "eth2"
-to_senders = "eth1"
-[[network.hosts]]
-name = "b"
-address = "b"
-role = "receiver"
-data = "10.2.0.2"
-[[network.hosts]]
-name = "c"
-address = "c"
-role = "receiver"
-data = "10.2.0.3"
+{testbed(SENDER, ROUTER, testbed_end("b", "receiver", "10.2.0.2"), testbed_end("c", "receiver", "10.2.0.3"))}\
 [[flows]]
 count = 3
 congestion = "reno"
 """
-
-#: The router's lines; a path that is left unchanged has none.
-ROUTER = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
 
 
 def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
@@ -98,7 +74,7 @@ def test_sources_take_senders_and_receivers_in_turn():
 
 def test_only_the_router_has_the_queue():
     plan, testbed = planned()
-    told = {host.name: plans.run_spec(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
+    told = {host.name: settings.run_spec(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
     queue = {"link": 0, "namespace": "r", "device": "eth2", "handle": "10:"}
     assert {name: order.pop("queues") for name, order in told.items()} == {"a": [], "r": [queue], "b": [], "c": []}
     assert {name: order.pop("here")["host"] for name, order in told.items()} == {name: name for name in told}
@@ -120,7 +96,7 @@ def test_only_the_router_applies_timed_changes():
     text = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{}\n[[flows]]'
     changed = text.format('rate = "5Mbit"').replace("[[flows]]", text.format('delay = "5ms"'))
     plan, testbed = planned(("[[flows]]", changed))
-    told = {host.name: plans.run_spec(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
+    told = {host.name: settings.run_spec(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
     assert told["a"] == told["b"] == told["c"] == []
     first, second = told["r"]
     assert (first["at_s"], first["rate_bps"], second["rate_bps"]) == (1.0, 5e6, 5e6)
@@ -173,7 +149,7 @@ def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
 
 def test_only_the_router_counts_losses():
     plan, testbed = planned(LOSS)
-    told = {host.name: plans.run_spec(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
+    told = {host.name: settings.run_spec(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
     lost = {"link": 0, "namespace": "r", "device": "ackclock-loss", "handle": "13:"}
     assert told == {"a": [], "r": [lost], "b": [], "c": []}
 
@@ -198,7 +174,7 @@ def test_nothing_is_lost_on_a_path_that_is_left():
 
 def beyonds(*pairs: tuple[str, str]) -> list[str]:
     plan, _ = planned(*pairs)
-    return [*plans.unsupported(plan)]
+    return [*settings.unsupported(plan)]
 
 
 @pytest.mark.parametrize(
@@ -247,7 +223,7 @@ def test_hosts_of_their_own_hold_settings_of_their_own():
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
     plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
-    assert [*plans.unsupported(plan)] == []
+    assert [*settings.unsupported(plan)] == []
     sacks = {host.name: settings.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
     assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
 
@@ -355,7 +331,7 @@ def test_only_offloads_that_are_on_and_can_be_switched_are_switched():
     assert [*preflight.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
 
 
-def tables(flow: int, *, sender: bool, **values: float) -> merge_tables.Tables:
+def tables(flow: int, *, sender: bool, **values: float) -> layout.Tables:
     columns = {name: np.array([value]) for name, value in values.items()}
     ends = {"flow": [flow], "sender": [sender], "receiver": [not sender], "client": [sender]}
     samples = {"time_s": np.array([0.0, values["start_s"]]), "flow": np.array([flow, flow])} if sender else {}
@@ -371,7 +347,7 @@ def test_each_column_of_a_flow_is_from_the_host_that_measures_it():
         "b": tables(0, sender=False, start_s=1.5, delivered_bytes=9000, retransmissions=0),
         "c": tables(1, sender=False, start_s=2.0, delivered_bytes=70, retransmissions=0),
     }
-    made = merge_tables.merge(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
+    made = merge_tables(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
     flows = {name: column.tolist() for name, column in made["flows"].items()}
     assert flows == {"flow": [0, 1], "start_s": [2.0, 2.0], "delivered_bytes": [9000, 70], "retransmissions": [5, 0]}
     assert made["flow_samples"]["time_s"].tolist() == [0.0, 2.0]

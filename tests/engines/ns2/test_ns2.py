@@ -9,7 +9,7 @@ import shutil
 import pytest
 from changed import changed
 from mixed import MIXED
-from small_networks import dumbbell
+from small_networks import NS_TCP, dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -29,12 +29,7 @@ duration = "40s"
 warmup = "10s"
 seeds = [1]
 {dumbbell("10Mbit", "40ms")}
-[tcp]
-stack = "ns2"
-sack = true
-timestamps = true
-[record]
-interval = "50ms"
+{NS_TCP}\
 [[flows]]
 count = 4
 congestion = "reno"

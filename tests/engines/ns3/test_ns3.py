@@ -5,7 +5,7 @@ from __future__ import annotations
 import mixed
 import pytest
 from changed import changed
-from small_networks import dumbbell
+from small_networks import NS_TCP, dumbbell
 
 import ackclock as ac
 from ackclock import engines
@@ -25,12 +25,7 @@ duration = "20s"
 warmup = "5s"
 seeds = [1]
 {dumbbell("10Mbit", "40ms")}
-[tcp]
-stack = "ns2"
-sack = true
-timestamps = true
-[record]
-interval = "50ms"
+{NS_TCP}\
 [[flows]]
 count = 2
 congestion = "reno"

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import pytest
 from changed import changed
+from small_networks import testbed, testbed_end, testbed_router
 
 import ackclock as ac
 from ackclock import engines
 
-TEXT = """
+ROUTER = testbed_router("root@r")
+HOSTS = testbed_end("a", "sender", "10.1.0.2"), ROUTER, testbed_end("b", "receiver", "10.2.0.2")
+TEXT = f"""
 duration = "2s"
-[network]
-topology = "testbed"
-rate = "10Mbit"
-queue = { discipline = "pfifo", limit = "20p" }
-rtt = "20ms"
-[[network.hosts]]
-name = "a"
-address = "a"
-role = "sender"
-data = "10.1.0.2"
-[[network.hosts]]
-name = "r"
-address = "root@r"
-role = "router"
-to_receivers = "eth2"
-to_senders = "eth1"
-[[network.hosts]]
-name = "b"
-address = "b"
-role = "receiver"
-data = "10.2.0.2"
+{testbed(*HOSTS)}\
 [[flows]]
 congestion = "reno"
 """
@@ -97,8 +80,7 @@ def test_mistakes(pairs: list[tuple[str, str]], said: str):
 
 
 def test_what_is_given_is_a_dumbbell_for_other_engines():
-    hosts = TEXT[TEXT.index("[[network.hosts]]") : TEXT.index("[[flows]]")]
-    dumbbell = replaced((hosts, ""), ('topology = "testbed"', 'topology = "dumbbell"'))
+    dumbbell = replaced(("".join(HOSTS), ""), ('topology = "testbed"', 'topology = "dumbbell"'))
     ours, other = (ac.run(ac.loads(text)).flows for text in (TEXT, dumbbell))
     assert ours.equals(other)
 
@@ -129,9 +111,8 @@ def test_measured_delays_belong_to_the_hosts_without_a_split():
 
 def measured_path() -> str:
     """The testbed without its router, and with nothing said of what lies between."""
-    router = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
     given = ('rate = "10Mbit"', 'existing_path = true\nrate = "measured"'), ('rtt = "20ms"', 'rtt = "measured"')
-    return replaced((router, ""), *given)
+    return replaced((ROUTER, ""), *given)
 
 
 def test_the_kernels_of_a_testbed_are_its_hosts_unless_another_is_named():
@@ -142,7 +123,6 @@ def test_the_kernels_of_a_testbed_are_its_hosts_unless_another_is_named():
 
 
 def test_hosts_without_a_testbed_are_rejected():
-    hosts = TEXT[TEXT.index("[[network.hosts]]") : TEXT.index("[[flows]]")]
-    dumbbell = replaced((hosts, ""), ('topology = "testbed"', 'topology = "dumbbell"'))
+    dumbbell = replaced(("".join(HOSTS), ""), ('topology = "testbed"', 'topology = "dumbbell"'))
     with pytest.raises(ac.InputError, match='found "hosts" without a testbed; expected network.topology = "testbed"'):
         engines.engine("linux").unsupported(ac.loads(dumbbell).on("hosts").plan())

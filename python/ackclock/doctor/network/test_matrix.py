@@ -1,4 +1,7 @@
-"""Test plan of a network measurement and its results: one cell for each direction and number of flows."""
+"""Test plan of a network measurement and its results: one cell for each direction and number of flows.
+
+Used by `transfers`, which fills it, and by the findings and tables of `doctor host network`.
+"""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
 from ackclock.engines.linux.process import REAL
 from ackclock.engines.linux.testbed import merge_tables
-from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host
-from ackclock.engines.linux.testbed.merge_tables import Tables
+from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host, Tables
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
 from ackclock.plan import EndsPlan, FlowPlan, NodePlan, PathPlan, Plan
@@ -128,7 +127,7 @@ def _transfer(
         )
         for endpoint in pair.endpoints
     }
-    tables = merge_tables.merge(hosts, results, {name: clock.stretch for name, clock in clocks.items()})
+    tables = merge_tables(hosts, results, {name: clock.stretch for name, clock in clocks.items()})
     row = _figures(test, tables) | {"busy": busy, **endpoints.waits(test, cell, results)}
     if not row["connected"]:
         raise InputError(_unreachable(test, pair, port))

@@ -3,6 +3,8 @@
 The draws are those of the packet engine (`_core.drawn`), so flows begin at the same times and transfers have the same
 sizes. Flows are numbered as there: those of the plan, its UDP sources, the generated transfers. In a network of hosts
 and switches each takes the ways that the packet engine's switches choose for it, link by link.
+
+Used by the engines `ns2` and `ns3`, and by the exporters to both.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from ackclock.engines.linux.kernel import cache, user_module
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.process import Order, order
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
-from ackclock.engines.linux.testbed.plans import unsupported as unsupported_on_testbed
+from ackclock.engines.linux.testbed.settings import unsupported as unsupported_on_testbed
 from ackclock.engines.linux.traces import stepped
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown

@@ -10,6 +10,8 @@
 
 Only cables out of `w`, `i`, `f` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own
 packets, and one in front of a queue would be another queue. A host's processing time comes after all other delays.
+
+Used by all that run a plan on Linux: guest, live kernel, testbeds, `doctor host network`; and by the exporter `tc`.
 """
 
 from __future__ import annotations

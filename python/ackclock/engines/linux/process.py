@@ -3,6 +3,8 @@
 In real time the kernel may not have kept up. The rate is held if a link that always has packets sends as fast as it
 should; the samples are in time if each is taken before the next is due. How late they were is measured inside, by the
 kernel's clock.
+
+Used by guest and live runs, by testbeds, and by `doctor host network`.
 """
 
 from __future__ import annotations

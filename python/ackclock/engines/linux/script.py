@@ -6,6 +6,8 @@ names do: the namespaces around are private, and all goes with the process.
 When a link changes, another rate is the class's and, for the time of transmission, that of the cables behind; another
 delay is theirs alone. A link that fails loses what it is offered, at its entrance, and what its queue still lets out,
 behind it; what flies arrives.
+
+Used by `process`, by testbeds, and by the exporter `tc`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Selection of the next setting to evaluate. It depends on neither metrics nor engines."""
+"""Selection of the next setting to evaluate. It depends on neither metrics nor engines.
+
+Used by `search`, where a key has an ordered ladder of values.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ decide by themselves.
   the 5 % by which it may be wrong.
 
 A setting that stays undecided after the last look is reported as undecided.
+
+Used by all modules of a search, by `sweep --require`, and by `effects`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Run settings with the same seeds each (common random numbers), judge them, and keep the runs for other questions."""
+"""Run settings with the same seeds each (common random numbers), judge them, and keep the runs for other questions.
+
+Used by `search`; `pareto` and `result` read its rows.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ better of the two; and if one that is known to meet all needs is not worse than 
 between would add nothing that is called a difference. So what is run stands for all settings, to within 1 % in each
 goal: an ε-approximate frontier (Papadimitriou & Yannakakis 2000, Laumanns et al. 2002) with ε = 1 %. *Not worse* is
 tested on pairs of the same seeds, as constraints are (`criteria`).
+
+Used by `search`, and by `ackclock sweep` with several objectives.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ that the resolution allows; among words of one length the first is taken, so the
 
 Shards are independent: each machine runs one, and `result.merge` joins them. Which points are in a shard follows from
 the number of points alone, so machines need not agree on anything.
+
+Used by the other modules of a sweep (`--design`, `--shard`).
 """
 
 from __future__ import annotations

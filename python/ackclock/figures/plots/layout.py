@@ -5,6 +5,8 @@
 
 Texts are measured as matplotlib draws them: headings are wrapped, legends get as many columns as there is room for, the
 names of reference lines are moved apart.
+
+Used by `style` and `drawing`, for every figure in print.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ TOPOLOGIES = Tables(
     __name__,
     {
         "dumbbell": "dumbbell:Dumbbell",
-        "asymmetric": "asymmetric:Asymmetric",
+        "asymmetric": "multi_bottleneck:Asymmetric",
         "y": "multi_bottleneck:Y",
         "parking-lot": "multi_bottleneck:ParkingLot",
         "fat-tree": "data_centres:FatTree",

@@ -11,7 +11,6 @@ Windows and queues are in packets, times in seconds; β is the share given up at
 is said at each formula.
 """
 
-from ackclock.theory.single_flow.flow import Epoch, SingleFlow, after_loss
 from ackclock.theory.single_flow.solution import (
     Averages,
     Cycle,
@@ -30,7 +29,7 @@ from ackclock.theory.single_flow.solution import (
     timeline,
     trajectory,
 )
-from ackclock.theory.single_flow.stages import Stage, stages
+from ackclock.theory.single_flow.stages import Epoch, SingleFlow, Stage, after_loss, stages
 
 __all__ = [
     "Averages",

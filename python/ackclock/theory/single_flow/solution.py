@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ackclock.theory.domains import POSITIVE, SHARE, checked, lower_bound, single
-from ackclock.theory.single_flow.flow import SAME, Epoch, SingleFlow, after_loss
-from ackclock.theory.single_flow.stages import CUBIC, QUEUED, Stage, stages
+from ackclock.theory.single_flow.stages import CUBIC, QUEUED, SAME, Epoch, SingleFlow, Stage, after_loss, stages
 
 #: Function that returns the epoch after a loss, from the flow, the window at detection, and the plateau before.
 Rule: TypeAlias = Callable[[SingleFlow, float, float], Epoch]

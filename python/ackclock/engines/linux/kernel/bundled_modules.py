@@ -1,4 +1,7 @@
-"""Our own congestion controls for a real kernel: where their code is, and their parameters as the code counts them."""
+"""Our own congestion controls for a real kernel: where their code is, and their parameters as the code counts them.
+
+Used by `stack`, `traces`, `bpf` and `user_module`.
+"""
 
 from __future__ import annotations
 

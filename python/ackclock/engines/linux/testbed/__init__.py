@@ -16,12 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ackclock import _core
 from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Progress, RunOptions, no_progress
 from ackclock.engines.linux import process
-from ackclock.engines.linux.testbed import layout, measuring, merge_tables, plans
-from ackclock.engines.linux.testbed.layout import Host, Testbed
+from ackclock.engines.linux.testbed import layout, measuring, settings
+from ackclock.engines.linux.testbed.layout import ROUTER, Host, Tables, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, probe_hosts
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
@@ -80,10 +82,10 @@ def measured(plan: Plan) -> Plan:
     return measuring.filled(plan, measuring.estimate_path(plan, transfers))
 
 
-def _measured(probe: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent]) -> merge_tables.Tables:
+def _measured(probe: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent]) -> Tables:
     clocks, found = _between(probe, seed, testbed, there, 0, no_progress)
     hosts = {host.name: host for host in testbed.hosts}
-    return merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    return merge_tables(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
 
 
 def _controls(seen: Preflight) -> frozenset[str]:
@@ -107,7 +109,7 @@ def _between(
 ) -> tuple[dict[str, ClockDrift], dict[str, Any]]:
     """Has a plan carried out between the hosts."""
     first_port = random.choice(PORTS)
-    told = {host.name: plans.run_spec(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
+    told = {host.name: settings.run_spec(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
     return carried_out(there, told, plan.duration_s, progress)
 
 
@@ -180,7 +182,7 @@ def _dataset(
     clocks: Mapping[str, ClockDrift],
     seen: Preflight,
 ) -> Dataset:
-    tables = merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    tables = merge_tables(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
     of_hosts = {name: process.timing_quality(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
     lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
     for doubt in (*seen.doubts, *process.uncaptured(lost_p), *_doubts(plan, of_hosts)):
@@ -218,3 +220,81 @@ def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[s
             if line not in said:
                 said.add(line)
                 yield line
+
+
+#: Columns of a flow that its receiver counts, or its client measures. The others are the sender's.
+OF_RECEIVER = ("delivered_bytes", "measured_bytes", "received_packets", "delay_mean_s")
+OF_CLIENT = ("start_s", "established_s", "end_s", "fct_s")
+
+#: Columns that are times of a host's clock, or durations by it.
+TIMES = ("time_s", *OF_CLIENT, "delay_mean_s")
+
+
+def merge_tables(hosts: Mapping[str, Host], found: Mapping[str, Tables], stretches: Mapping[str, float]) -> Tables:
+    """One result of the hosts' own; durations of each clock are multiplied by its stretch."""
+    every = {name: _stretched(tables, stretches[name]) for name, tables in found.items()}
+    router = next((every[name] for name, host in hosts.items() if host.role == ROUTER), None) or _unseen(every)
+    made: Tables = {name: router[name] for name in ("links", "queue_samples") if name in router}
+    made["flow_samples"] = _joined([tables.get("flow_samples", {}) for tables in every.values()], ("time_s", "flow"))
+    made["events"] = _joined([tables.get("events", {}) for tables in every.values()], ("time_s", "flow"))
+    ends = [tables for tables in every.values() if tables.get("ends")]
+    made["flows"] = _flows(ends)
+    made["limits"] = _joined([_of_senders(tables) for tables in ends], ("flow",))
+    return {name: columns for name, columns in made.items() if columns}
+
+
+def _unseen(every: Mapping[str, Tables]) -> Tables:
+    """Return the tables of links that nothing can be measured on: links without counters."""
+    return {"links": next(iter(every.values()))["links"]}
+
+
+def _stretched(tables: Tables, stretch: float) -> Tables:
+    if stretch == 1.0:
+        return tables
+    return {
+        name: {key: np.asarray(values) * stretch if key in TIMES else values for key, values in columns.items()}
+        for name, columns in tables.items()
+    }
+
+
+def _joined(parts: list[dict[str, Any]], by: tuple[str, ...]) -> dict[str, Any]:
+    """Rows of several hosts in one order."""
+    filled = [part for part in parts if part and len(next(iter(part.values())))]
+    if not filled:
+        return {}
+    whole = {key: np.concatenate([np.asarray(part[key]) for part in filled]) for key in filled[0]}
+    order = np.lexsort([whole[key] for key in reversed(by)])
+    return {key: values[order] for key, values in whole.items()}
+
+
+def _of_senders(tables: Tables) -> dict[str, Any]:
+    """Return what limited the senders of a host, which only they measure."""
+    ends, limits = tables["ends"], tables.get("limits")
+    if not limits:
+        return {}
+    senders = np.asarray(ends["flow"])[np.asarray(ends["sender"], dtype=bool)]
+    rows = np.isin(np.asarray(limits["flow"]), senders)
+    return {key: np.asarray(values)[rows] for key, values in limits.items()}
+
+
+def _flows(parts: list[Tables]) -> dict[str, Any]:
+    """A row for each flow that any host knows: each column from the host that can say it, else from any."""
+    rows: dict[int, dict[str, Any]] = {}
+    for tables in parts:
+        flows, ends = tables["flows"], tables["ends"]
+        keys = list(flows)
+        for number, flow in enumerate(np.asarray(ends["flow"]).tolist()):
+            sends, receives, opens = (bool(ends[key][number]) for key in ("sender", "receiver", "client"))
+            row = rows.setdefault(int(flow), {})
+            for key in keys:
+                is_its = receives if key in OF_RECEIVER else opens if key in OF_CLIENT else sends
+                if is_its or key not in row:
+                    row[key] = flows[key][number]
+    if not rows:
+        return {}
+    every = [rows[flow] for flow in sorted(rows)]
+    return {key: np.array([row[key] for row in every], dtype=_kind(parts, key)) for key in every[0]}
+
+
+def _kind(parts: list[Tables], key: str) -> Any:
+    return np.asarray(parts[0]["flows"][key]).dtype

@@ -1,9 +1,13 @@
-"""Roles of the hosts on a testbed, and who sends to whom."""
+"""Roles of the hosts on a testbed, and who sends to whom.
+
+Used by the other modules of a testbed, and by `doctor host network`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from ackclock.engines.linux.network import End, Ends
 from ackclock.plan import PathPairsPlan, Plan
@@ -12,6 +16,9 @@ from ackclock.plan import PathPairsPlan, Plan
 TESTBED, HOSTS = "testbed", "hosts"
 
 SENDER, RECEIVER, ROUTER = "sender", "receiver", "router"
+
+#: Table → column → values, as `_core.linux_result` gives them.
+Tables: TypeAlias = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, TESTBED, Testbed
-from ackclock.engines.linux.testbed.merge_tables import Tables
+from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, TESTBED, Tables, Testbed
 from ackclock.errors import InputError
 from ackclock.plan import CongestionPlan, FlowPlan, HopPlan, PathPairPlan, PathPairsPlan, PathPlan, Plan, TrafficPlan
 

@@ -1,9 +1,7 @@
 //! Without SACK: which of several copies arrived, as the times of acknowledgements tell.
 
+use crate::kit::{fates, Trace};
 use ackclock_analysis::tables::{Fate, RetransmitCause};
-use kit::{fates, Trace};
-
-mod kit;
 
 const DELIVERED: (Fate, RetransmitCause) = (Fate::Delivered, RetransmitCause::Unknown);
 const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);

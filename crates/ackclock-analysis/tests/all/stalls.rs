@@ -1,9 +1,7 @@
 //! Why a connection was silent, told by what came before and behind.
 
-mod kit;
-
+use crate::kit::{segment, stalls, Trace, MSS};
 use ackclock_pcap::packet::{Flags, Segment};
-use kit::{segment, stalls, Trace, MSS};
 
 /// The receiver's clock ahead of the capture's, in milliseconds: timestamps count them.
 const RECEIVER_MS: i64 = 5000;

@@ -1,10 +1,8 @@
 //! Limits of flows by the order of packets: application rates, windows and queues, on hand-made captures.
 
+use crate::kit::{self, Trace};
 use ackclock_analysis::tables::Vantage;
 use ackclock_pcap::packet::{Flags, Segment};
-use kit::Trace;
-
-mod kit;
 
 /// Half a minute of a segment each 30 ms, or of as many each round trip as are acknowledged: where it was seen, and the
 /// seconds that each limit took.

@@ -1,11 +1,9 @@
 //! Memory limits: open connections are ended early, which is reported, and none of their data is lost.
 
+use crate::kit::{Trace, MSS};
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;
 use ackclock_pcap::packet::Segment;
-use kit::{Trace, MSS};
-
-mod kit;
 
 const CONNECTIONS: u16 = 400;
 

@@ -1,10 +1,8 @@
 //! Captures of one direction: what the packets that are not there would show is unknown, not zero.
 
-mod kit;
-
+use crate::kit::{analysed, Trace, MSS};
 use ackclock_core::tables::{NONE, UNKNOWN};
 use ackclock_pcap::packet::{Flags, Segment};
-use kit::{analysed, Trace, MSS};
 
 /// A transfer of four segments, of which the first is lost and sent again.
 fn transfer() -> Trace {

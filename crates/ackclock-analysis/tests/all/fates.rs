@@ -1,10 +1,8 @@
 //! Fates of segments and causes of retransmissions, on hand-made captures.
 
+use crate::kit::{self, analysed, count, fates, segment, Trace, MSS};
 use ackclock_analysis::tables::{Fate, RetransmitCause, Vantage};
 use ackclock_core::tables::EventKind;
-use kit::{analysed, count, fates, segment, Trace, MSS};
-
-mod kit;
 
 const DELIVERED: (Fate, RetransmitCause) = (Fate::Delivered, RetransmitCause::Unknown);
 const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);

@@ -1,5 +1,4 @@
 //! Segments by hand, and what an analysis makes of them.
-#![allow(dead_code)] // each test file needs a part of it
 
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;

@@ -1,11 +1,9 @@
 //! Captures of real hosts: merged segments, keep-alives, closed windows, ports that are used again.
 
-mod kit;
-
+use crate::kit::{segment, stalls, Trace, MSS};
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;
 use ackclock_pcap::packet::{Flags, Segment};
-use kit::{segment, stalls, Trace, MSS};
 
 /// A sender 100 ms from its receiver, which acknowledges each segment.
 fn working(segments: u32) -> Trace {

@@ -1,12 +1,10 @@
 //! Traces of windows, one sample for each acknowledgement, on hand-made captures.
 
+use crate::kit::{Trace, MSS};
 use ackclock_analysis::ack_trace::{AckTrace, CaState, Signal};
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;
 use ackclock_pcap::packet::Flags;
-use kit::{Trace, MSS};
-
-mod kit;
 
 const MS: i64 = 1_000_000;
 

@@ -8,9 +8,7 @@ use ackclock_pcap::packet::{Flags, Segment};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-mod kit;
-
-use kit::invariants;
+use crate::kit::{self, invariants};
 
 /// Segments of one connection whose numbers are near each other, and sometimes far.
 fn any_segment() -> impl Strategy<Value = Segment> {

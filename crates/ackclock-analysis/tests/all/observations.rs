@@ -1,10 +1,8 @@
 //! Fast Open, ECN, keep-alives, reneging, routes and the path of the acknowledgements.
 
-mod kit;
-
+use crate::kit::{Trace, MSS};
 use ackclock_core::tables::NONE;
 use ackclock_pcap::packet::Flags;
-use kit::{Trace, MSS};
 
 /// A handshake with this much data in the SYN, of which the SYN/ACK acknowledges so much.
 fn fast_open(bytes: u32, accepted: u32) -> Trace {

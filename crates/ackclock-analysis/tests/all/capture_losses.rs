@@ -1,10 +1,8 @@
 //! Losses of packets that were not captured: IP identifications and times reveal them, so that the losses of the
 //! capture are told apart from those of the network.
 
+use crate::kit::{self, fates, Trace};
 use ackclock_analysis::tables::{Fate, RetransmitCause, Tables};
-use kit::{fates, Trace};
-
-mod kit;
 
 const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);
 const DELIVERED: (Fate, RetransmitCause) = (Fate::Delivered, RetransmitCause::Unknown);

@@ -1,10 +1,8 @@
 //! Inference from the order of packets alone: timers while acknowledgements arrive, data queued behind a hole, and
 //! retransmissions that were lost before the vantage point.
 
+use crate::kit::{fates, Trace};
 use ackclock_analysis::tables::{Fate, RetransmitCause};
-use kit::{fates, Trace};
-
-mod kit;
 
 const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);
 const NOT_CAPTURED: (Fate, RetransmitCause) = (Fate::LostBefore, RetransmitCause::Unknown);
