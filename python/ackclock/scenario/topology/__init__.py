@@ -16,7 +16,7 @@ TOPOLOGIES = Tables(
     __name__,
     {
         "dumbbell": "dumbbell:Dumbbell",
-        "asymmetric": "multi_bottleneck:Asymmetric",
+        "asymmetric": "asymmetric:Asymmetric",
         "y": "multi_bottleneck:Y",
         "parking-lot": "multi_bottleneck:ParkingLot",
         "fat-tree": "data_centres:FatTree",
