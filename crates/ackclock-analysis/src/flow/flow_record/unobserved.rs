@@ -11,8 +11,8 @@ use crate::tables::Flows;
 use ackclock_core::tables::{NONE, UNKNOWN};
 
 impl Connection {
-    /// Return the bytes that a direction sent without any of them in the capture, 0 if none is known of; None if its data
-    /// were captured, or it sent none. `has_data`: data of the direction were captured, and `other_has` of the other.
+    /// Return the bytes that a direction sent of which the capture has none, 0 if nothing tells how many; None if its data
+    /// were captured, or if it sent none.
     pub(super) fn unseen_bytes(&self, from: usize) -> Option<u64> {
         let has_data = |from: usize| self.directions[from].size.has_data();
         if has_data(from) {
@@ -126,7 +126,7 @@ fn set<T>(column: &mut [T], value: T) {
     }
 }
 
-/// Bytes of which there are none are unknown: nothing tells of them.
+/// Unknown instead of 0 bytes: nothing tells how many there were.
 fn nonzero(bytes: u64) -> u64 {
     if bytes == 0 {
         UNKNOWN
