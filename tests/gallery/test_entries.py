@@ -275,7 +275,7 @@ def test_a_run_prints_its_verdict_and_writes_a_folder(only, tmp_path, which):
     assert call(which, "--quick", "--force", "--out", tmp_path / "out").exit_code == 0  # replaces its own
 
 
-def test_a_preview_has_the_recorded_values_beside_it(only, tmp_path):
+def test_a_preview_shows_the_recorded_values(only, tmp_path):
     row = Row("rate", (4.7e6, 4.8e6), (0, 1e6), (0, 5e6))
     Result(only.id, [Judged.of(row, "packet", "bit/s", FULL)]).write(only.folder / "reproduced.csv")
     done = call("X1.2", "--quick", "--out", tmp_path / "out", "--jobs", 1)

@@ -250,12 +250,13 @@ def print_result(entry: Entry, result: Result, console: Console) -> None:
     console.print(Text(f"{entry.id}: {entry.title}", style="bold"))
     width = max((len(_label(row)) for row in result.rows), default=0)
     recorded = claims.recorded(entry)
-    beside = {_origin(row): row for row in recorded.rows} if result.scale == QUICK else {}
+    by_origin = {_origin(row): row for row in recorded.rows} if result.scale == QUICK else {}
     for claim in entry.published.values():
         console.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
-        rows = [(row, beside.get(_origin(row))) for row in result.rows if row.claim == claim.claim]
+        rows = [(row, by_origin.get(_origin(row))) for row in result.rows if row.claim == claim.claim]
         _print_rows(rows, claim.unit, width, console)
-    _print_ablations(entry, recorded if beside else recorded.merged(result), claims.switched(entry), console)
+    baseline = recorded if result.scale == QUICK else recorded.merged(result)
+    _print_ablations(entry, baseline, claims.switched(entry), console)
     if result.scale == QUICK:
         console.print("\nAt the reduced scale of --quick this is a preview.")
 
