@@ -222,7 +222,7 @@ moves = ["falls"]
 
 
 def test_an_ablation_that_turns_some_of_the_failing_cases_names_them(tmp_path):
-    """Of the cases that fail, `a` holds with the change, `b` fails with it, and of `c` it decides nothing."""
+    """Name `a`, which holds with the change; `b` fails with it, and `c` is undetermined."""
     folder = tmp_path / "L2.1"
     folder.mkdir()
     (folder / "README.md").write_text("# A small one\n")
