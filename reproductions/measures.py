@@ -101,6 +101,31 @@ def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
     return lambda view: delay.weighted_quantile(*delay.sojourn_histogram(view), share)
 
 
+def waiting_quantile(share: float) -> Callable[[RunView], float | None]:
+    """The same measure, in seconds; of an engine without times of single packets (the kernel) from the backlog.
+
+    A packet that arrives waits for the backlog, its bytes over the link's rate, and for the rest of the packet in
+    transmission: up to one full packet's, uniformly. Each sample of the backlog in the measured part counts once, which
+    at a link that is always busy is as often as packets leave.
+    """
+    of_packets = queue_delay_quantile(share)
+
+    def measure(view: RunView) -> float | None:
+        known_s, rate_bps = of_packets(view), view.plan.links[view.plan.bottlenecks[0]].rate_bps
+        if known_s is not None or not rate_bps or not view.plan.packet_bytes:
+            return known_s
+        backlog_bytes = view.at_bottleneck("queue_samples")["backlog_bytes"]
+        waits_s, counts = np.unique(backlog_bytes[~np.isnan(backlog_bytes)] * 8 / rate_bps, return_counts=True)
+        if not waits_s.size:
+            return None
+        transmission_s = 8 * view.plan.packet_bytes / rate_bps
+        times_s = np.unique(np.concatenate([waits_s, waits_s + transmission_s]))
+        shares = np.clip((times_s[:, None] - waits_s) / transmission_s, 0, 1) @ counts / counts.sum()
+        return float(np.interp(share, shares, times_s))
+
+    return measure
+
+
 def window_quantile(share: float) -> Callable[[RunView], float | None]:
     """The measure of the window that this share of the samples of all flows and instants does not exceed."""
 

@@ -1,13 +1,14 @@
-"""The rule of B3.9–3.10: the mean field beside a simulator with 10 flows, where CUBIC is in cubic mode."""
+"""The rule of B3.9–3.10: the mean field beside simulators with 10 flows, where CUBIC is in cubic mode."""
 
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery import Measured, Row, Values, ratio
 from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import window_fall
 
-ENGINES = ("meanfield", "packet")
+ENGINES = ("meanfield", "packet", "ns2")
+MODEL, SIMULATORS = "meanfield", ("packet", "ns2")
 MEASURES = {
     "period": "cwnd_period_s",
     "window": "cwnd_mean",
@@ -39,8 +40,14 @@ FULL_LINK, NEARLY_FULL = (0.95, 1.0), (0.9, 1.0)
 
 
 def runs(engine: str, case: str) -> bool:
-    """The simulator needs no scaling."""
-    return engine == "meanfield" or case == FULL
+    """The simulators need no scaling."""
+    return engine == MODEL or case == FULL
+
+
+def is_quick(engine: str, case: str) -> bool:
+    """A quick run does without ns-2."""
+    del case
+    return engine != "ns2"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -55,12 +62,18 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return [Row("fraction", measured[case]["hit"], A_FRACTION, NOT_ALL, case, case != THESIS) for case in measured]
 
 
-def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
-    """Model over simulator; at full scale and with ten particles as asides."""
-    model, packet = measured["meanfield"], measured["packet"][FULL]
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+    """Model over each simulator; at full scale and with ten particles as asides."""
+    if MODEL not in measured:
+        return {}
+    there = [engine for engine in SIMULATORS if engine in measured]
+    return {f"{MODEL}, {engine}": _rows(measured[MODEL], measured[engine][FULL]) for engine in there}
+
+
+def _rows(model: Measured, simulated: Mapping[str, Values]) -> list[Row]:
     claims = (("window", MORE, NOT_LESS), ("period", SHORTER, NOT_LONGER))
     return [
-        Row(claim, ratio(model[case][claim], packet[claim]), agrees, differs, case, case != THESIS)
+        Row(claim, ratio(model[case][claim], simulated[claim]), agrees, differs, case, case != THESIS)
         for claim, agrees, differs in claims
         for case in (THESIS, *(case for case in model if case != THESIS))
     ]

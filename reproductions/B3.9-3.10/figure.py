@@ -15,7 +15,7 @@ LAST_S = 60.0
 
 
 @style.styled
-def draw(model: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+def draw(model: Mapping[str, Dataset], packet: Mapping[str, Dataset], *_others: object) -> Figure:
     """Windows and queue of all cases over time, then the distributions."""
     fig = style.figure(5.2)
     over_time, below = fig.subplots(2, 2).flat[:2], fig.axes[2:]

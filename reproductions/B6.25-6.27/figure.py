@@ -24,6 +24,6 @@ def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     axes = fig.subplots(len(AQMS) * len(drawn), len(CONTROLS), sharey=True)
     for row, ((engine, data), (aqm, queue)) in zip(axes, product(drawn.items(), AQMS.items()), strict=True):
         for ax, (control, name) in zip(row, CONTROLS.items(), strict=True):
-            title = f"{name}, {queue}, {engine}: sum of the windows (segments)"
-            figures.total_window(ax, data[f"{control} {aqm}"], title, SHOWN)
+            figures.total_window(ax, data[f"{control} {aqm}"], f"{name}, {queue}, {engine}", SHOWN)
+    fig.supylabel("Sum of the windows (segments)", fontsize="small")
     return fig

@@ -15,7 +15,7 @@ QUANTILES = tuple(map(queue_delay_quantile, (0.05, 0.25, 0.5, 0.75, 0.95)))
 
 
 @style.styled
-def draw(data: Mapping[str, Dataset]) -> Figure:
+def draw(data: Mapping[str, Dataset], _linux: Mapping[str, Dataset]) -> Figure:
     """The first run of each case: the 5th to 95th percentile, the middle half, the median; goodput."""
     fig = style.figure(4.6)
     delay, goodput = fig.subplots(2, 1, sharex=True)

@@ -65,7 +65,7 @@ FROM_20_TO_40, FROM_10_TO_55 = (0.2, 0.4), (0.1, 0.55)
 
 
 #: The pairs that the kernel runs: Linux has no Compound.
-IN_KERNEL = ("reno reno", "cubic cubic", "vegas reno", "reno vegas")
+IN_KERNEL = ("reno reno", "cubic cubic", "cubic reno", "vegas reno", "reno vegas")
 
 
 def runs(engine: str, case: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from small_networks import dumbbell
 
 from ackclock.cli.program import application
 from ackclock.errors import InputError
@@ -206,6 +207,55 @@ def test_reasons_are_states(tmp_path):
         text = CLAIM.replace("holds = \"'falls' < 1\"", f'{key} = "for a reason"')
         (claim,) = written(tmp_path, PAPER + text).claims
         assert (claim.state.name, claim.state.why) == (name, "for a reason")
+
+
+COLUMNS = (
+    "engine,claim,at,reproduced,ci95_low,ci95_high,n,verdict,why,counts,scale,reading,"
+    "perturbed,perturbed_low,perturbed_high\n"
+)
+ABLATION = """
+[[mechanism]]
+name = "a longer queue"
+says = "Packets are lost since the queue is short."
+moves = ["falls"]
+"""
+
+
+def test_an_ablation_that_turns_some_of_the_failing_cases_names_them(tmp_path):
+    """Name `a`, which holds with the change; `b` fails with it, and `c` is undetermined."""
+    folder = tmp_path / "L2.1"
+    folder.mkdir()
+    (folder / "README.md").write_text("# A small one\n")
+    (folder / "mechanisms.toml").write_text(ABLATION)
+    (folder / "check.py").write_text('ENGINES = ("packet", "linux")\n')
+    (folder / "scenario.toml").write_text(SCENARIO)
+    tables = {
+        "reproduced.csv": [(engine, case, 2, 3, "") for engine in ("packet", "linux") for case in "abc"],
+        "switched.csv": [("packet", case, *ends, "a longer queue") for case, ends in SWITCHED.items()],
+    }
+    for name, rows in tables.items():
+        lines = [
+            f"{engine},falls,{case},{(low + high) / 2},{low},{high},3,agrees,,true,full,{read},,,"
+            for engine, case, low, high, read in rows
+        ]
+        (folder / name).write_text(COLUMNS + "\n".join(lines) + "\n")
+    (claim,) = written(tmp_path, PAPER + CLAIM).claims
+    assert claim.state.name == FAILS
+    assert not claim.state.mechanisms
+    assert claim.partial_mechanisms == ["a longer queue (a): Packets are lost since the queue is short."]
+    assert "- Turned in part by *a longer queue (a): Packets" in page.paper_page(claim.paper, {})
+
+
+#: 95 % intervals with the ablation.
+SWITCHED = {"a": (0.1, 0.2), "b": (2, 3), "c": (0.5, 3)}
+
+SCENARIO = f"""
+name = "small"
+duration = "4s"
+{dumbbell("5Mbit", "20ms")}
+[[flows]]
+congestion = "cubic"
+"""
 
 
 def test_every_entry_belongs_to_one_paper():

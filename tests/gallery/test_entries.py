@@ -275,6 +275,19 @@ def test_a_run_prints_its_verdict_and_writes_a_folder(only, tmp_path, which):
     assert call(which, "--quick", "--force", "--out", tmp_path / "out").exit_code == 0  # replaces its own
 
 
+def test_a_preview_shows_the_recorded_values(only, tmp_path):
+    row = Row("rate", (4.7e6, 4.8e6), (0, 1e6), (0, 5e6))
+    Result(only.id, [Judged.of(row, "packet", "bit/s", FULL)]).write(only.folder / "reproduced.csv")
+    done = call("X1.2", "--quick", "--out", tmp_path / "out", "--jobs", 1)
+    (recorded,) = [line for line in done.stdout.splitlines() if "recorded at full scale" in line]
+    assert "4.75 Mb/s" in recorded
+    assert "differs" in recorded
+    found = json.loads(call("X1.2", "--quick", "--json", "--out", tmp_path / "out").stdout)
+    assert found["recorded"]["packet"][0]["reproduced"] == 4.75e6
+    full = call("X1.2", "--out", tmp_path / "out")
+    assert "recorded at full scale" not in full.stdout
+
+
 def test_json_is_a_line_for_each_entry_and_a_contradiction_exits_0(only, tmp_path):
     (only.folder / "published.csv").write_text(PUBLISHED.replace("5e6", "1e6"))
     (only.folder / "check.py").write_text(CHECK.replace("(0, 1e9)", "(0, 2e6)"))

@@ -86,6 +86,38 @@ def test_the_scale_applies_after_the_interpretation(entry):
     assert {(plan.duration_s, len(plan.seeds)) for plan in quick.values()} == {(1.0, 1)}
 
 
+def test_the_file_of_an_engine_may_change_some_cases_or_one(entry):
+    queues = """[queue]
+short.network.queue.limit = "10p"
+long.network.queue.limit = "20p"
+"""
+    (entry.folder / "cases.toml").write_text(FILES["cases.toml"] + queues)
+    (entry.folder / "packet.toml").write_text(
+        'repeats = 3\n[at]\nreno.duration = "5s"\n"reno long".network.queue.limit = "30p"\n'
+    )
+    plans = cases.plans(entry.folder, engine="packet")
+    found = {
+        name: (len(plan.seeds), plan.duration_s, plan.links[0].queue.parameters["limit_packets"])
+        for name, plan in plans.items()
+    }
+    assert found == {
+        "cubic short": (3, 4.0, 10),
+        "cubic long": (3, 4.0, 20),
+        "reno short": (3, 5.0, 10),
+        "reno long": (3, 5.0, 30),
+    }
+    assert {plan.duration_s for plan in cases.plans(entry.folder, engine="packet", quick=True).values()} == {1.0}
+
+
+def test_the_file_of_an_engine_names_cases_that_exist(entry):
+    (entry.folder / "packet.toml").write_text("at.bbr.repeats = 1\n")
+    with pytest.raises(InputError, match=r'packet\.toml: at: found "bbr"; expected a value of cases\.toml or a case'):
+        cases.plans(entry.folder, engine="packet")
+    (entry.folder / "packet.toml").write_text("at = 1\n")
+    with pytest.raises(InputError, match=r"packet\.toml: at: found 1; expected a table"):
+        cases.plans(entry.folder, engine="packet")
+
+
 def test_a_reading_may_be_for_some_engines(entry):
     text = (
         FILES["readings.toml"]
@@ -125,7 +157,7 @@ def test_a_mistake_is_one_line(entry, text, message):
 
 def test_a_value_without_a_case_is_rejected(entry):
     (entry.folder / "readings.toml").write_text('[[reading]]\nname = "a"\nsays = "x"\nat.bbr.repeats = 1\n')
-    with pytest.raises(InputError, match=r'at: found "bbr"; expected a value of cases\.toml'):
+    with pytest.raises(InputError, match=r'at: found "bbr"; expected a value of cases\.toml or a case'):
         cases.plans(entry.folder, reading=entry.readings.every[0])
 
 

@@ -12,8 +12,9 @@
 
 gives `cubic small`, `cubic large`, `reno small` and `reno large`. Tables are merged key by key, lists of tables
 table by table; anything else is replaced. What an engine is given otherwise than the others stands in a file of its
-name, such as `linux.toml`, and is merged into every case; `quick.toml` comes last. What a reading of the paper
-changes comes between the case and the engine.
+name, such as `linux.toml`, and is merged into every case; its table `at` has changes for some cases, such as a
+parameter that is fixed in the kernel. `quick.toml` comes last. What a reading of the paper changes comes between the
+case and the engine.
 
 Readings: the ways in which a paper's words can be understood, each with runs and a verdict of its own.
 
@@ -32,8 +33,8 @@ Readings: the ways in which a paper's words can be understood, each with runs an
     at.cubic.flows = [{ congestion = { kind = "cubic", beta = 0.7 } }]
 
 A reading without `changes` is the scenario as it stands. `at` has changes for the cases that one of the values in
-`cases.toml` names. Engines that no reading changes are run once; what they give counts in every reading. `engines` in a
-reading are those that can run it, where not all can.
+`cases.toml` names, or for one case by its whole name. Engines that no reading changes are run once; what they give
+counts in every reading. `engines` in a reading are those that can run it, where not all can.
 
 Ablations: what is said to make a result what it is, each shown by runs in which it is switched off, or on.
 
@@ -243,21 +244,36 @@ def contents(
     Raises `ScenarioError` or `InputError` for files that are no TOML.
     """
     common = _source(folder).toml()
-    own = folder / f"{engine}.toml"
-    scale = merged(read_toml(own) if own.is_file() else {}, read_toml(folder / "quick.toml") if quick else {})
+    own = _of_engine(folder / f"{engine}.toml")
+    scale = read_toml(folder / "quick.toml") if quick else {}
     every = list(_combinations(folder))
-    for each, file in ((reading, "readings.toml"), (switched, "mechanisms.toml")):
-        if unknown := [value for value in each.at if not any(value in values for values, _ in every)]:
-            raise InputError(f"{folder / file}: at: found {shown(unknown[0])}; expected a value of cases.toml")
-    return {
-        " ".join(values): merged(_read_as(switched, values, merged(common, _read_as(reading, values, changes))), scale)
-        for values, changes in every
-    }
+    for each, file in ((reading, FILE), (switched, MECHANISMS), (own, f"{engine}.toml")):
+        known = {name for values, _ in every for name in (*values, " ".join(values))}
+        if unknown := [name for name in each.at if name not in known]:
+            raise InputError(
+                f"{folder / file}: at: found {shown(unknown[0])}; expected a value of cases.toml or a case"
+            )
+    found = {}
+    for values, changes in every:
+        content = merged(common, _read_as(reading, values, changes))
+        for layer in (switched, own):
+            content = _read_as(layer, values, content)
+        found[" ".join(values)] = merged(content, scale)
+    return found
+
+
+def _of_engine(path: Path) -> Interpretation:
+    """Return what an engine's own file changes, and where; nothing without the file. Raises `InputError`."""
+    changes = read_toml(path) if path.is_file() else {}
+    at = changes.pop("at", {})
+    _check_keys(path, "", {"at": at}, {"at": dict})
+    return Interpretation("", "", changes, at)
 
 
 def _read_as(reading: Interpretation, values: tuple[str, ...], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the changes of a case, with those of an interpretation."""
-    for more in (reading.changes, *(reading.at[value] for value in values if value in reading.at)):
+    """Return the changes of a case, with those of an interpretation: for all cases, for its values, for it alone."""
+    names = dict.fromkeys((*values, " ".join(values)))
+    for more in (reading.changes, *(reading.at[name] for name in names if name in reading.at)):
         changes = merged(changes, more)
     return changes
 

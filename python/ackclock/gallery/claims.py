@@ -41,7 +41,7 @@ from __future__ import annotations
 import difflib
 import math
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
@@ -49,9 +49,10 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.gallery import cases
-from ackclock.gallery.cases import NOISE, NONE, SCALE, SWITCHED
+from ackclock.gallery.cases import NOISE, NONE, SCALE, SWITCHED, Ablation
 from ackclock.gallery.entry import REPRODUCTIONS, Entry, find
 from ackclock.gallery.inequalities import (
+    FAILS,
     INCONSISTENT,
     MODEL,
     SIMULATORS,
@@ -254,25 +255,38 @@ class Claim:
             found.setdefault((row.claim, row.engine, row.reading), set()).add(row.at)
         return {(claim, frozenset(cases)) for (claim, _, _), cases in found.items()}
 
+    @cached_property
+    def partial_mechanisms(self) -> Sequence[str]:
+        """The ablations by which a claim that fails holds in some of the cases in which it fails, which are named."""
+        found: dict[str, None] = {}
+        for each, before, after in self._ablated() if self.holds and self.state.name == FAILS else ():
+            remaining = {*after.failing, *after.undetermined}
+            turned = [case for case in dict.fromkeys(before.failing) if case not in remaining]
+            if turned and not after.truth:
+                found[f"{each.name} ({', '.join(turned)}): {each.description}"] = None
+        return list(found)
+
     def _mechanisms(self) -> list[str]:
         """The ablations of its entry that turn the claim, in their own words."""
-        found = []
+        turned = [each for each, before, after in self._ablated() if {before.truth, after.truth} == {True, False}]
+        return list(dict.fromkeys(f"{each.name}: {each.description}" for each in turned))
+
+    def _ablated(self) -> Iterator[tuple[Ablation, Outcome, Outcome]]:
+        """Yield its outcome without and with each ablation of its only entry, for each engine that ran it."""
         for entry in self.paper.all_entries:
             for each in entry.mechanisms if [entry.id] == [*self.entries] else ():
-                rows = [row for row in switched(entry).rows if row.reading == each.name]
+                rows = [row for row in switched(entry).rows if row.reading == each.name and not each.varies]
                 for label in dict.fromkeys(row.engine for row in rows):
                     changed = [row for row in rows if row.engine == label]
                     keys = {(row.claim, row.at) for row in changed}
                     first = each.reading or next((reading.name for reading in entry.readings.every), "")
                     base = [row for row in rows_of(recorded(entry).rows, label, first) if (row.claim, row.at) in keys]
-                    truths = [
-                        cell.truth
+                    before, after = (
+                        self._cell(label, first, {entry.id: some}, noise=False, complete=False)
                         for some in (base, changed)
-                        for cell in self._cell(label, first, {entry.id: some}, noise=False, complete=False)
-                    ]
-                    if not each.varies and {*truths} == {True, False}:
-                        found.append(f"{each.name}: {each.description}")
-        return list(dict.fromkeys(found))
+                    )
+                    if before and after:
+                        yield each, before[0].outcome, after[0].outcome
 
 
 @dataclass(frozen=True)

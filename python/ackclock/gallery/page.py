@@ -209,6 +209,7 @@ def _claim(claim: Claim, figures: dict[str, str]) -> str:
         judged = ", ".join(f"[{name}]({name}.md)" for name in claim.entries)
         parts += [f"Judged by {judged}: `{claim.holds}`", "", vector(claim.cells)]
     parts += [f"- Turned by *{name}*\n" for name in state.mechanisms]
+    parts += [f"- Turned in part by *{name}*\n" for name in claim.partial_mechanisms]
     parts += [f"![{claim.id}]({figures.pop(name)})\n" for name in claim.entries if name in figures]
     return "\n".join(parts)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -91,10 +92,16 @@ def run_entries(entries: Sequence[Entry], settings: Settings, kept: Mapping[str,
         folder = settings.out / entry.id
         result = kept.get(entry.id) or settings.run(entry.id, partial(runner.run, entry, folder))
         if settings.as_json:
-            print(json.dumps({"title": entry.title, **result.as_dict()}, allow_nan=False), flush=True)
+            print(json.dumps(_result_as_dict(entry, result), allow_nan=False), flush=True)
         else:
             print_result(entry, result, settings.console)
         settings.print_folder(folder, is_kept=entry.id in kept)
+
+
+def _result_as_dict(entry: Entry, result: Result) -> dict[str, Any]:
+    """Return a result for JSON; a preview has the rows recorded at full scale with it."""
+    recorded = {"recorded": claims.recorded(entry).as_dict()["engines"]} if result.scale == QUICK else {}
+    return {"title": entry.title, **result.as_dict(), **recorded}
 
 
 def ablations_of(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Ablation]]:
@@ -178,6 +185,8 @@ def print_claim(claim: Claim, *, as_json: bool) -> None:
     console.print(f"✓ it holds, ✗ it fails, ? not decided{single}")
     for mechanism in claim.state.mechanisms:
         console.print(Text(f"turned by {mechanism}"))
+    for mechanism in claim.partial_mechanisms:
+        console.print(Text(f"turned in part by {mechanism}"))
 
 
 def vary_claim(claim: Claim, text: str, *, as_json: bool) -> None:
@@ -231,6 +240,7 @@ def _as_dict(claim: Claim) -> dict[str, object]:
         "state": claim.state.name,
         "why": claim.state.why,
         "mechanisms": list(claim.state.mechanisms),
+        "partial_mechanisms": list(claim.partial_mechanisms),
         "cells": cells,
     }
 
@@ -239,12 +249,21 @@ def print_result(entry: Entry, result: Result, console: Console) -> None:
     """Print each published claim, and below it the reproduced values, with verdicts and reasons."""
     console.print(Text(f"{entry.id}: {entry.title}", style="bold"))
     width = max((len(_label(row)) for row in result.rows), default=0)
+    recorded = claims.recorded(entry)
+    by_origin = {_origin(row): row for row in recorded.rows} if result.scale == QUICK else {}
     for claim in entry.published.values():
         console.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
-        _print_rows([row for row in result.rows if row.claim == claim.claim], claim.unit, width, console)
-    _print_ablations(entry, result, claims.switched(entry), console)
+        rows = [(row, by_origin.get(_origin(row))) for row in result.rows if row.claim == claim.claim]
+        _print_rows(rows, claim.unit, width, console)
+    baseline = recorded if result.scale == QUICK else recorded.merged(result)
+    _print_ablations(entry, baseline, claims.switched(entry), console)
     if result.scale == QUICK:
         console.print("\nAt the reduced scale of --quick this is a preview.")
+
+
+def _origin(row: Judged) -> tuple[str, str, str, str]:
+    """Return what a row has in common with that of another run."""
+    return row.engine, row.reading, row.claim, row.at
 
 
 def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Console) -> None:
@@ -266,19 +285,28 @@ def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Co
 WIDTHS, BETWEEN = (9, 17, 11, 15), 10
 
 
-def _print_rows(rows: Sequence[Judged], unit: str, width: int, console: Console) -> None:
-    """Print a line for each row; on a narrow terminal its label is on a line above."""
+def _print_rows(rows: Sequence[tuple[Judged, Judged | None]], unit: str, width: int, console: Console) -> None:
+    """Print a line for each row, and one for its recorded value if it is a preview.
+
+    On a narrow terminal the label is on a line above.
+    """
     if width + sum(WIDTHS) + BETWEEN <= console.width:
         table = _table((width, *WIDTHS))
-        for row in rows:
-            table.add_row(Text(_label(row)), *_cells(row, unit))
+        for row, recorded in rows:
+            _add_row(table, _label(row), row, recorded, unit)
         console.print(table)
         return
-    for row in rows:
+    for row, recorded in rows:
         console.print(Text(f"  {_label(row)}"))
         table = _table((0, *WIDTHS))
-        table.add_row("", *_cells(row, unit))
+        _add_row(table, "", row, recorded, unit)
         console.print(table)
+
+
+def _add_row(table: Table, label: str, row: Judged, recorded: Judged | None, unit: str) -> None:
+    table.add_row(Text(label), *_cells(row, unit))
+    if recorded:
+        table.add_row("", *_cells(replace(recorded, why="recorded at full scale"), unit), style="dim")
 
 
 def _table(widths: Sequence[int]) -> Table:
