@@ -172,7 +172,8 @@ def panel_title(ax: Axes, text: str, share: float = 0.82, **look: Any) -> None:
 
 def adjust_texts(fig: Figure) -> None:
     """Wrap axis labels that are longer than their axis; move the names of reference lines apart."""
-    fig.draw_without_rendering()
+    if (engine := fig.get_layout_engine()) is not None:
+        engine.execute(fig)  # sizes need the layout, but no drawing
     for ax in fig.axes:
         height_in = ax.bbox.height / fig.dpi
         if _size_in(ax.yaxis.label)[1] > height_in:
