@@ -267,7 +267,8 @@ impl Sender {
             known.then(|| in_ticks(packet.timestamp, now))
         };
         let sample = oldest.map(|sent| now.since(sent)).or_else(echoed);
-        let timed = if self.times_one_segment() {
+        let times_one = self.times_one_segment();
+        let timed = if times_one {
             self.timed.take(self.board.unacknowledged, now)
         } else {
             sample
@@ -278,12 +279,12 @@ impl Sender {
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
-        if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
+        if times_one || self.tcp.rtt_tick > Time::ZERO {
             self.rtt.smooth_exact(sample);
         }
         if let Some(timed) = timed {
             self.rtt
-                .sample(now, timed, self.board.next, self.board.unacknowledged);
+                .sample(timed, self.board.next, self.board.unacknowledged);
         }
         Some(rtt)
     }
