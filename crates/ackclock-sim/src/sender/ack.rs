@@ -50,7 +50,6 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        debug_assert!(!IN_ORDER || (self.prr.is_none() && !self.frto.prefers_new_data));
         let blocks = if IN_ORDER { None } else { blocks };
         let ack = packet.number();
         if ack > self.board.next {
