@@ -205,6 +205,7 @@ impl RttEstimator {
     }
 
     /// RFC 6298, 2.3; with the small gain on falling samples where the plan wants it.
+    #[inline]
     fn average(&mut self, rtt: u64) {
         let srtt = self.srtt_8 / 8;
         let error = rtt.abs_diff(srtt);
@@ -221,6 +222,7 @@ impl RttEstimator {
     }
 
     /// The variance term: four deviations by the RFC, the flights' maximum in Linux.
+    #[inline]
     fn update_variance_term(&mut self, next: u64, unacknowledged: u64) {
         if !self.limits.floor_on_variance {
             self.variance_term = self.deviation_4;

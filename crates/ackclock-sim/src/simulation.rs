@@ -218,7 +218,7 @@ impl Simulation {
     }
 
     /// Handle the next event unless it is later than `until`; record its rank if that is `RANKED`.
-    #[inline]
+    #[inline(always)]
     fn step<const FLIGHTS: bool, const RANKED: bool>(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
         let (arrival, flight) = self.network.next_arrival();
