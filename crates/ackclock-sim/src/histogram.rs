@@ -59,7 +59,9 @@ impl Histogram {
         self.octaves[octave].get_or_insert_with(empty_octave)[bin] += 1;
         self.count += 1;
         self.sum += u128::from(value.picoseconds());
-        self.max = self.max.max(value);
+        if value > self.max {
+            self.max = value;
+        }
     }
 
     /// Add one value `count` times.

@@ -379,7 +379,7 @@ impl Network {
     }
 
     /// Send a receiver's reply at the receiver's local time.
-    #[inline]
+    #[inline(always)]
     pub fn send_reply(&mut self, flow: u32, reply: &Reply, local: Time) {
         let packet = Packet {
             sequence: acknowledgement(reply.ack, reply.window),

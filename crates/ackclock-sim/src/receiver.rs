@@ -366,7 +366,7 @@ impl Receiver {
                 }
             };
         if at_once {
-            return Some(self.acknowledge(None));
+            return Some(self.acknowledge_in_order());
         }
         if self.timer.is_never() {
             self.ack_delayed_since = now;
@@ -375,22 +375,28 @@ impl Receiver {
         None
     }
 
-    /// Acknowledge what has arrived: inlined where segments arrive, once more out of line for all else.
-    #[inline(always)]
+    /// Acknowledge what has arrived, with SACK blocks for the segments above a hole, that of a duplicate first (DSACK).
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
+        let reply = self.acknowledge_in_order();
+        if !self.sack || (duplicate.is_none() && self.ranges.is_empty()) {
+            return reply;
+        }
+        let blocks = self.ranges.blocks(duplicate, self.block_limit);
+        Reply {
+            wire_bytes: reply.wire_bytes + blocks.option_bytes(),
+            blocks: Some(blocks),
+            flags: reply.flags.with_dsack(duplicate.is_some()),
+            ..reply
+        }
+    }
+
+    /// Acknowledge what has arrived where no segment is held above a hole.
+    #[inline(always)]
+    fn acknowledge_in_order(&mut self) -> Reply {
         self.pending = 0;
         self.quick.on_ack();
         self.set_timer(Time::NEVER);
         self.sent_packets += 1;
-        if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
-            return self.selective_reply(duplicate);
-        }
-        self.cumulative_reply()
-    }
-
-    /// A reply without SACK blocks.
-    #[inline(always)]
-    fn cumulative_reply(&mut self) -> Reply {
         Reply {
             kind: Kind::Ack,
             ack: self.next,
@@ -402,19 +408,6 @@ impl Receiver {
                 .echo_of_marks
                 .flags()
                 .with_opened(self.window.take_changed()),
-        }
-    }
-
-    /// A reply with SACK blocks, that of a duplicate first (DSACK).
-    #[inline(never)]
-    fn selective_reply(&mut self, duplicate: Option<u64>) -> Reply {
-        let blocks = self.ranges.blocks(duplicate, self.block_limit);
-        let reply = self.cumulative_reply();
-        Reply {
-            wire_bytes: reply.wire_bytes + blocks.option_bytes(),
-            blocks: Some(blocks),
-            flags: reply.flags.with_dsack(duplicate.is_some()),
-            ..reply
         }
     }
 

@@ -95,9 +95,9 @@ impl RttEstimator {
 
     /// Take the RTT of a segment that was sent only once (Karn's algorithm, RFC 6298 section 3).
     /// `next` is the next segment to be sent for the first time and `unacknowledged` the first one not
-    /// cumulatively acknowledged. Ends the backoff.
-    pub fn sample(&mut self, now: Time, rtt: Time, next: u64, unacknowledged: u64) {
-        self.minimum.insert(now, rtt);
+    /// cumulatively acknowledged. Ends the backoff. The minimum has a call of its own, for the newest segment.
+    #[inline(always)]
+    pub fn sample(&mut self, rtt: Time, next: u64, unacknowledged: u64) {
         let rtt = rounded_to_ticks(rtt.picoseconds(), self.limits.tick);
         if self.srtt_8 == 0 {
             self.start(rtt, next);
@@ -109,8 +109,7 @@ impl RttEstimator {
         self.rto = self.backed_off_rto();
     }
 
-    /// Take an RTT for the minimum only: that of an ACK's newest segment, which includes no delay
-    /// of the receiver's.
+    /// Take an RTT for the minimum: that of an ACK's newest segment, which includes no delay of the receiver's.
     #[inline]
     pub fn observe_minimum(&mut self, now: Time, rtt: Time) {
         self.minimum.insert(now, rtt);
@@ -206,6 +205,7 @@ impl RttEstimator {
     }
 
     /// RFC 6298, 2.3; with the small gain on falling samples where the plan wants it.
+    #[inline]
     fn average(&mut self, rtt: u64) {
         let srtt = self.srtt_8 / 8;
         let error = rtt.abs_diff(srtt);
@@ -222,6 +222,7 @@ impl RttEstimator {
     }
 
     /// The variance term: four deviations by the RFC, the flights' maximum in Linux.
+    #[inline]
     fn update_variance_term(&mut self, next: u64, unacknowledged: u64) {
         if !self.limits.floor_on_variance {
             self.variance_term = self.deviation_4;
@@ -252,7 +253,11 @@ impl RttEstimator {
     }
 
     fn backed_off_rto(&self) -> Time {
-        doubled(self.base_rto(), self.doublings).min(self.limits.max)
+        let rto = match self.doublings {
+            0 => self.base_rto(),
+            doublings => doubled(self.base_rto(), doublings),
+        };
+        rto.min(self.limits.max)
     }
 }
 
@@ -318,8 +323,10 @@ impl WindowedMinimum {
         if now >= self.part_end {
             self.slide(now);
         }
-        self.parts[0] = self.parts[0].min(value);
-        self.value = self.value.min(value);
+        if value < self.parts[0] {
+            self.parts[0] = value;
+            self.value = self.value.min(value);
+        }
     }
 
     /// Begin new parts until `now` is inside the current one.

@@ -218,7 +218,7 @@ impl Simulation {
     }
 
     /// Handle the next event unless it is later than `until`; record its rank if that is `RANKED`.
-    #[inline]
+    #[inline(always)]
     fn step<const FLIGHTS: bool, const RANKED: bool>(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
         let (arrival, flight) = self.network.next_arrival();
@@ -336,7 +336,7 @@ impl Simulation {
         }
         if let Some(reply) = receiver.on_packet(packet, local) {
             if let Some(earlier) = receiver.take_earlier() {
-                send_reply(receiver, &mut self.network, packet.flow, &earlier, local);
+                send_rare_reply(receiver, &mut self.network, packet.flow, &earlier, local);
             }
             send_reply(receiver, &mut self.network, packet.flow, &reply, local);
         }
@@ -394,7 +394,7 @@ impl Simulation {
             if flow.receiver.wake() <= local {
                 if let Some(reply) = flow.receiver.on_timer(local) {
                     let number = self.network.slots().number(slot);
-                    send_reply(&mut flow.receiver, &mut self.network, number, &reply, local);
+                    send_rare_reply(&mut flow.receiver, &mut self.network, number, &reply, local);
                 }
             }
             due = flow.receiver_due().max(self.now);
@@ -412,9 +412,21 @@ fn fire_timers(receiver: &mut Receiver, network: &mut Network, flow: u32, local:
     while receiver.wake() < local {
         let due = receiver.wake();
         if let Some(reply) = receiver.on_timer(due) {
-            send_reply(receiver, network, flow, &reply, due);
+            send_rare_reply(receiver, network, flow, &reply, due);
         }
     }
+}
+
+/// Send a reply other than that to the packet just received, out of line.
+#[inline(never)]
+fn send_rare_reply(
+    receiver: &mut Receiver,
+    network: &mut Network,
+    flow: u32,
+    reply: &Reply,
+    local: Time,
+) {
+    send_reply(receiver, network, flow, reply, local);
 }
 
 /// Send a receiver's reply, or what a misbehaving one sends in its place.

@@ -1,8 +1,8 @@
 //! Tournament tree: event queue of sources with at most one pending event each.
 //!
 //! Every source (a link, a delay line, a timer) has at most one pending event, so only the times of the
-//! sources change. A tree of matches of four entries each keeps the earliest: setting a time
-//! plays the matches up to the root, log4(n) of them without a search, and a timer moves
+//! sources change. A tree of matches of two entries each keeps the earliest: setting a time
+//! plays the matches up to the root, log2(n) of them without a search, and a timer moves
 //! without leaving a cancelled entry behind.
 //!
 //! The order is total: by time, then by the source's rank, which is its number by default.
@@ -27,9 +27,6 @@ fn time_of(entry: Entry) -> Time {
     Time::from_picoseconds((entry >> 64) as u64)
 }
 
-/// Entries in a match.
-const ARITY: usize = 4;
-
 /// No source has a later event.
 const NO_ENTRY: Entry = Entry::MAX;
 
@@ -37,10 +34,10 @@ const NO_ENTRY: Entry = Entry::MAX;
 pub struct TournamentTree {
     /// The overall winner.
     first: Entry,
-    /// Entries by match. The winner of match n is player n, counted through all matches: the winners of the matches 4
-    /// to 7 meet in match 1, whose winner is player 1, the winner of all.
-    matches: Vec<[Entry; ARITY]>,
-    /// Source i is player `width + i`; a power of four.
+    /// Entries by player. The players 2n and 2n + 1 meet in match n, whose winner is player n; so player 1 is the winner
+    /// of all.
+    players: Vec<Entry>,
+    /// Source i is player `width + i`; a power of two.
     width: usize,
 }
 
@@ -49,7 +46,7 @@ impl TournamentTree {
     pub fn new(sources: usize) -> TournamentTree {
         let mut tree = TournamentTree {
             first: NO_ENTRY,
-            matches: Vec::new(),
+            players: Vec::new(),
             width: 0,
         };
         tree.reserve(sources);
@@ -61,14 +58,11 @@ impl TournamentTree {
         if sources.max(1) <= self.width {
             return;
         }
-        let mut width = 1;
-        while width < sources {
-            width *= ARITY;
-        }
+        let width = sources.next_power_of_two();
         let idle = |source| entry(Time::NEVER, source as u32, source);
         let kept = (0..self.width).map(|source| self.entry(source));
         let entries: Vec<Entry> = kept.chain((self.width..width).map(idle)).collect();
-        self.matches = vec![[NO_ENTRY; ARITY]; width.div_ceil(2)];
+        self.players = vec![NO_ENTRY; 2 * width];
         self.width = width;
         for (source, &entry) in entries.iter().enumerate() {
             self.replace(source, entry);
@@ -89,8 +83,7 @@ impl TournamentTree {
 
     #[inline(always)]
     fn entry(&self, source: usize) -> Entry {
-        let player = self.width + source;
-        self.matches[player / ARITY][player % ARITY]
+        self.players[self.width + source]
     }
 
     /// Set the source's event; [`Time::NEVER`] removes it.
@@ -127,26 +120,23 @@ impl TournamentTree {
         }
     }
 
-    /// Replay the matches that an entry changes, up to the first one whose winner is as before.
+    /// Replay the matches that an entry changes. Most changes are those of the overall winner, who has won all of his.
     #[inline(never)]
     fn replay_matches(&mut self, source: usize, entry: Entry) {
         let (mut player, mut winner) = (self.width + source, entry);
+        let (matches, _) = self.players.as_chunks_mut::<2>();
         while player > 1 {
-            let group = &mut self.matches[player / ARITY];
-            if group[player % ARITY] == winner {
-                return;
-            }
-            group[player % ARITY] = winner;
-            let [a, b, c, d] = *group;
-            winner = a.min(b).min(c.min(d));
-            player /= ARITY;
+            let pair = &mut matches[player / 2];
+            pair[player % 2] = winner;
+            winner = winner.min(pair[1 - player % 2]);
+            player /= 2;
         }
         self.set_winner(winner);
     }
 
     #[inline(always)]
     fn set_winner(&mut self, winner: Entry) {
-        self.matches[0][1] = winner;
+        self.players[1] = winner;
         self.first = winner;
     }
 }

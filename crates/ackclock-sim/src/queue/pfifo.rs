@@ -45,7 +45,10 @@ impl Discipline for Pfifo {
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
         if self.packets.len() < self.limit_packets as usize {
             self.packets.push(packet);
-            self.peak_packets = self.peak_packets.max(self.packets.len() as u32);
+            let packets = self.packets.len() as u32;
+            if packets > self.peak_packets {
+                self.peak_packets = packets;
+            }
         } else {
             drops.push(packet);
         }

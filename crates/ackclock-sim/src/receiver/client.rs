@@ -118,7 +118,7 @@ impl Receiver {
         let client = self.client.as_mut()?;
         client.rtt.reset_backoff();
         if client.syn_retransmissions == 0 {
-            client.rtt.sample(now, now.since(client.syn_sent), 0, 0);
+            client.rtt.sample(now.since(client.syn_sent), 0, 0);
         } else {
             client.rtt.start_after_lost_syn();
         }

@@ -189,7 +189,7 @@ impl Window {
     }
 
     /// Record that the application has read all segments before `next`; the last to arrive was sent at `sent`.
-    #[inline]
+    #[inline(always)]
     pub fn on_read(&mut self, next: u64, sent: Time, now: Time) {
         if let Some(tuning) = &mut self.tuning {
             if sent >= tuning.next_echo {

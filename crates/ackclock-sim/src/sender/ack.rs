@@ -11,7 +11,8 @@ use ackclock_congestion::Ack;
 use ackclock_plan::RttSampling;
 
 impl Sender {
-    #[inline]
+    /// Process an ACK of an open connection.
+    #[inline(never)]
     pub(super) fn on_ack(
         &mut self,
         packet: &Packet,
@@ -20,18 +21,27 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let advances = packet.number() > self.board.unacknowledged;
-        if advances && blocks.is_none() && self.tcp.sack && self.is_in_order(packet) {
+        if blocks.is_none() && self.only_advances(packet) {
             self.process_ack::<true>(packet, None, is_update, now, out);
         } else {
             self.process_ack::<false>(packet, blocks, is_update, now, out);
         }
     }
 
-    /// Process an ACK. It is compiled twice: an ACK that advances while all is in order and reports nothing else
-    /// (`IN_ORDER`), as most do, does not pay for the other cases. Decided at run time, it would cost 2 % of all
-    /// instructions.
-    #[inline(never)]
+    /// True if all that an ACK without SACK blocks does is to advance: all was and is in order, it echoes no new mark,
+    /// and no probe awaits it.
+    #[inline(always)]
+    fn only_advances(&self, packet: &Packet) -> bool {
+        packet.number() > self.board.unacknowledged
+            && self.tcp.sack
+            && self.is_in_order(packet)
+            && self.tlp.is_none()
+            && !self.echoes_marks(packet)
+    }
+
+    /// Process an ACK. It is compiled twice, within one function, so that the compiler knows what has been tested: an
+    /// ACK that only advances (`IN_ORDER`), as most do, does not pay for the other cases.
+    #[inline(always)]
     fn process_ack<const IN_ORDER: bool>(
         &mut self,
         packet: &Packet,
@@ -83,17 +93,17 @@ impl Sender {
             };
             self.detect_losses(&evidence, rack_update, now, out)
         };
-        self.process_probe_ack(packet, reports_nothing, now);
         if !IN_ORDER {
+            self.process_probe_ack(packet, reports_nothing, now);
             self.change_state(prior_in_flight, now, out);
+            if ecn.is_signalled {
+                self.react_to_ecn(prior_in_flight, now, out);
+            }
+            if delivery.segments > 0 {
+                self.follow_prr(delivery.segments, advanced && found.lost == 0);
+            }
+            self.retransmit_hole(&found, now, out);
         }
-        if ecn.is_signalled {
-            self.react_to_ecn(prior_in_flight, now, out);
-        }
-        if delivery.segments > 0 {
-            self.follow_prr(delivery.segments, advanced && found.lost == 0);
-        }
-        self.retransmit_hole(&found, now, out);
         let (growth, acks_new_data) = self.growth(packet, delivery.segments, advanced);
         self.controller.on_ack(&Ack {
             now: self.controller_time(now),
@@ -118,24 +128,26 @@ impl Sender {
             marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
             next: self.board.next,
             unacknowledged: ack,
-            recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
-            in_loss: self.ca_state == CaState::Loss,
+            recovering: !IN_ORDER && matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
+            in_loss: !IN_ORDER && self.ca_state == CaState::Loss,
             paced: self.pacing.is_on,
             next_departure: self.pacing.next,
         });
-        if self.prr.is_none() {
+        if IN_ORDER || self.prr.is_none() {
             self.follow_controller(delivery.segments);
         }
-        self.transmit(now, out);
-        if self.frto.prefers_new_data && !self.confirm_new_data() {
-            self.transmit(now, out);
+        self.transmit_open::<IN_ORDER>(now, out);
+        if !IN_ORDER && self.frto.prefers_new_data && !self.confirm_new_data() {
+            self.transmit_open::<IN_ORDER>(now, out);
         }
         self.refill(now, out);
         if !IN_ORDER {
             self.frto.prefers_new_data = false;
         }
         self.rearm(&delivery, &found, advanced, now);
-        self.note_partial_ack(advanced);
+        if !IN_ORDER {
+            self.note_partial_ack(advanced);
+        }
         if advanced {
             self.check_end(now, out);
         }
@@ -143,7 +155,7 @@ impl Sender {
 
     /// Segments in flight: in order, all that are outstanding.
     #[inline(always)]
-    fn flight<const IN_ORDER: bool>(&self) -> u32 {
+    pub(super) fn flight<const IN_ORDER: bool>(&self) -> u32 {
         if IN_ORDER {
             self.board.outstanding()
         } else {
@@ -267,7 +279,8 @@ impl Sender {
             known.then(|| in_ticks(packet.timestamp, now))
         };
         let sample = oldest.map(|sent| now.since(sent)).or_else(echoed);
-        let timed = if self.times_one_segment() {
+        let times_one = self.times_one_segment();
+        let timed = if times_one {
             self.timed.take(self.board.unacknowledged, now)
         } else {
             sample
@@ -278,12 +291,12 @@ impl Sender {
             .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
-        if self.times_one_segment() || self.tcp.rtt_tick > Time::ZERO {
+        if times_one || self.tcp.rtt_tick > Time::ZERO {
             self.rtt.smooth_exact(sample);
         }
         if let Some(timed) = timed {
             self.rtt
-                .sample(now, timed, self.board.next, self.board.unacknowledged);
+                .sample(timed, self.board.next, self.board.unacknowledged);
         }
         Some(rtt)
     }

@@ -66,6 +66,16 @@ impl Sender {
         self.ecn.cwr_pending = false;
     }
 
+    /// True if an ACK echoes marks that were not echoed before.
+    #[inline]
+    pub(super) fn echoes_marks(&self, packet: &Packet) -> bool {
+        match self.tcp.ecn {
+            EcnMode::Off => false,
+            EcnMode::Classic | EcnMode::Dctcp => packet.flags.echo() > 0,
+            EcnMode::Accurate | EcnMode::L4s => packet.flags.echo() != self.ecn.echoed,
+        }
+    }
+
     /// Read the ECN feedback of an ACK and pass it to the controller. An ACK that another one has overtaken,
     /// or that finds nothing outstanding, is ignored.
     #[inline]

@@ -103,7 +103,9 @@ impl Sender {
         }
         self.rtt.reset_backoff();
         if self.tcp.timestamps || self.handshake.retransmissions == 0 {
-            self.rtt.sample(now, now.since(packet.timestamp), 0, 0);
+            let rtt = now.since(packet.timestamp);
+            self.rtt.observe_minimum(now, rtt);
+            self.rtt.sample(rtt, 0, 0);
         } else {
             self.rtt.start_after_lost_syn();
         }

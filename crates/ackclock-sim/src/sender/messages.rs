@@ -12,7 +12,7 @@ impl Sender {
         self.workload.write_overdue(now);
         let before = self.counters.sent_packets;
         while self.workload.write_due(now) {
-            self.stop = self.fill_window(now, out);
+            self.stop = self.fill_window::<false>(now, out);
         }
         if self.counters.sent_packets > before {
             let limited = self.board.in_flight() >= self.window;

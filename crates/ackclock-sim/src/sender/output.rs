@@ -16,22 +16,27 @@ impl Sender {
     /// then new segments.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
-        if !self.is_open() {
-            return;
+        if self.is_open() {
+            self.transmit_open::<false>(now, out);
         }
+    }
+
+    /// Do the same on a connection that is open; `IN_ORDER`: nothing is SACKed, lost or retransmitted.
+    #[inline(always)]
+    pub(super) fn transmit_open<const IN_ORDER: bool>(&mut self, now: Time, out: &mut impl Outlet) {
         let was_idle = self.board.outstanding() == 0;
         if was_idle {
             self.restart(now);
         }
         self.write(now, out);
         let before = self.counters.sent_packets;
-        self.stop = self.fill_window(now, out);
+        self.stop = self.fill_window::<IN_ORDER>(now, out);
         if self.has_written_all() {
             self.close(now, out);
         }
         let limited = self.stop == BlockedBy::Window;
         if self.counters.sent_packets > before || limited {
-            let limited = limited || self.board.in_flight() >= self.window;
+            let limited = limited || self.flight::<IN_ORDER>() >= self.window;
             self.cwnd_usage.observe(limited, &self.board);
         }
         if self.board.outstanding() > 0 {
@@ -58,17 +63,25 @@ impl Sender {
 
     /// Send until blocked; returns by what.
     #[inline(always)]
-    pub(super) fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
+    pub(super) fn fill_window<const IN_ORDER: bool>(
+        &mut self,
+        now: Time,
+        out: &mut impl Outlet,
+    ) -> BlockedBy {
         self.pacing.cut();
         loop {
-            let occupied = self.occupied();
+            let occupied = if IN_ORDER {
+                self.board.outstanding()
+            } else {
+                self.occupied()
+            };
             if occupied >= self.window {
                 if self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left) {
                     self.send_fin(now, out);
                 }
                 return BlockedBy::Window;
             }
-            let lost = if self.frto.prefers_new_data {
+            let lost = if IN_ORDER || self.frto.prefers_new_data {
                 None
             } else {
                 self.board.next_lost()
@@ -224,7 +237,7 @@ impl Sender {
         if self.buffer.as_mut().is_some_and(SendBuffer::close) {
             self.workload.close_in_data();
         }
-        self.stop = self.fill_window(now, out);
+        self.stop = self.fill_window::<false>(now, out);
     }
 
     /// Send a single segment with the FIN regardless of the window.
