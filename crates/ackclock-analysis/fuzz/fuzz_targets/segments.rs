@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)]
-#[path = "../../tests/kit/invariants.rs"]
+#[path = "../../tests/all/kit/invariants.rs"]
 mod invariants;
 
 fuzz_target!(|bytes: &[u8]| invariants::as_segments(bytes));

@@ -340,6 +340,7 @@ fn saturated(bytes: u64) -> u32 {
 
 impl SenderView {
     /// Samples are wanted of it.
+    #[must_use]
     pub fn with_tracer(mut self, output: &Output) -> Self {
         self.tracer = output.ack_traces.is_enabled().then(Box::default);
         self
