@@ -30,7 +30,7 @@ use crate::PlanError;
 mod exchange;
 mod merge;
 
-use exchange::Exchange;
+use exchange::{Exchange, PollLimit};
 use merge::Stamps;
 
 /// Events that a window counts for besides its own, so that a call of many short windows ends in time.
@@ -250,10 +250,11 @@ impl Simulation {
         let (part, lookahead) = (usize::from(share.part), share.partition.lookahead);
         let mut events = 0;
         let mut total = 0;
+        let mut poll_limit = PollLimit::default();
         for round in 0.. {
             let next = self.send_handovers(exchange, round);
             exchange.post(round, part, next, events);
-            if !exchange.wait(round) {
+            if !exchange.wait(round, &mut poll_limit) {
                 break;
             }
             exchange.receive(round, part, |handover| self.network.take_over(handover));

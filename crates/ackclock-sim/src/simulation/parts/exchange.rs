@@ -4,8 +4,9 @@
 //! the others have sent and posted, while they may already write for the next round: so there are two of everything,
 //! for even and for odd rounds.
 //!
-//! A part that has to wait polls for a moment, because waking a thread takes longer than a short window. Then it sleeps,
-//! so that on a machine with other work the part that it waits for gets the core.
+//! A part that has to wait polls for a while, because waking a thread takes longer than a short window. Then it sleeps,
+//! so that on a machine with other work the part that it waits for gets the core; where many waits were long it
+//! sleeps sooner ([`PollLimit`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,8 +16,26 @@ use ackclock_core::Time;
 
 use crate::network::Handover;
 
-/// Number of polls before a waiting part sleeps, some microseconds: about what a sleep and a wake cost.
-const MAX_POLLS: u32 = 200;
+/// Smallest and largest number of polls before a waiting part sleeps: some microseconds, about what a sleep and a wake
+/// cost, and some hundred.
+const POLLS: [u32; 2] = [200, 20_000];
+
+/// Number of polls before a waiting part sleeps: doubled after a wait that ended meanwhile, halved after one that did not.
+pub struct PollLimit(u32);
+
+impl Default for PollLimit {
+    fn default() -> PollLimit {
+        PollLimit(POLLS[1])
+    }
+}
+
+impl PollLimit {
+    /// Adapt to a wait, which has ended while the part polled or not.
+    fn adapt(&mut self, has_ended: bool) {
+        let polls = if has_ended { 2 * self.0 } else { self.0 / 2 };
+        self.0 = polls.clamp(POLLS[0], POLLS[1]);
+    }
+}
 
 /// Packets and times that parts give each other.
 pub struct Exchange {
@@ -102,19 +121,23 @@ impl Exchange {
     }
 
     /// Wait until all parts have sent and posted; returns false if one has failed.
-    pub fn wait(&self, round: u64) -> bool {
+    pub fn wait(&self, round: u64, poll_limit: &mut PollLimit) -> bool {
         let all = (round + 1) * self.parts as u64;
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == all {
             self.wake_all();
-        } else if !self.poll(all) {
-            self.sleep(all);
+        } else {
+            let has_ended = self.poll(all, poll_limit.0);
+            poll_limit.adapt(has_ended);
+            if !has_ended {
+                self.sleep(all);
+            }
         }
         !self.has_failed.load(Ordering::SeqCst)
     }
 
     /// Poll for the end of a wait for `all` arrivals; returns whether it has ended.
-    fn poll(&self, all: u64) -> bool {
-        (0..MAX_POLLS).any(|_| {
+    fn poll(&self, all: u64, polls: u32) -> bool {
+        (0..polls).any(|_| {
             std::hint::spin_loop();
             self.is_over(all)
         })
@@ -180,10 +203,11 @@ mod tests {
     fn every_round_has_the_earliest_time_of_all_parts() {
         let exchange = Exchange::new(3);
         let run = |part: usize| {
+            let mut poll_limit = PollLimit::default();
             (0..1000).all(|round| {
                 let next = Time::from_picoseconds(round * 10 + part as u64);
                 exchange.post(round, part, next, part as u64);
-                let waited = exchange.wait(round);
+                let waited = exchange.wait(round, &mut poll_limit);
                 let earliest = Time::from_picoseconds(round * 10);
                 waited && exchange.earliest(round) == earliest && exchange.events(round) == (3, 2)
             })
@@ -198,14 +222,27 @@ mod tests {
     }
 
     #[test]
+    fn the_poll_limit_adapts_within_its_bounds() {
+        let mut poll_limit = PollLimit::default();
+        poll_limit.adapt(true);
+        assert_eq!(poll_limit.0, POLLS[1]);
+        poll_limit.adapt(false);
+        assert_eq!(poll_limit.0, POLLS[1] / 2);
+        (0..10).for_each(|_| poll_limit.adapt(false));
+        assert_eq!(poll_limit.0, POLLS[0]);
+        poll_limit.adapt(true);
+        assert_eq!(poll_limit.0, 2 * POLLS[0]);
+    }
+
+    #[test]
     fn a_sleeping_part_wakes_when_the_last_arrives() {
         let exchange = Exchange::new(2);
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| exchange.wait(0));
+            let waiting = scope.spawn(|| exchange.wait(0, &mut PollLimit::default()));
             while exchange.sleeping.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }
-            assert!(exchange.wait(0));
+            assert!(exchange.wait(0, &mut PollLimit::default()));
             assert!(waiting.join().is_ok_and(|waited| waited));
         });
         assert_eq!(exchange.sleeping.load(Ordering::SeqCst), 0);
@@ -215,7 +252,7 @@ mod tests {
     fn a_sleeping_part_wakes_when_another_fails() {
         let exchange = Exchange::new(2);
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| exchange.wait(0));
+            let waiting = scope.spawn(|| exchange.wait(0, &mut PollLimit::default()));
             while exchange.sleeping.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }
@@ -237,7 +274,7 @@ mod tests {
                 panic!("as it should");
             });
             assert!(failing.join().is_err());
-            exchange.wait(0)
+            exchange.wait(0, &mut PollLimit::default())
         });
         assert!(!waited);
     }
