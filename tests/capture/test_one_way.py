@@ -103,8 +103,9 @@ def test_trace_statistics_have_no_zeros_for_what_was_not_captured(path):
 def test_a_snap_length_that_cuts_options_hides_the_losses(path, tmp_path):
     short = tmp_path / "short.pcap"
     short.write_bytes(cut_packets(path.read_bytes(), 54))
-    flows, whole = capture.read([short]).analysis["flows"], capture.read([path]).analysis["flows"]
-    for flow, full in zip(flows, whole, strict=True):
+    found, whole = capture.read([short]).analysis, capture.read([path]).analysis["flows"]
+    assert "snap length" in diagnose(found).findings[0].sentence
+    for flow, full in zip(found["flows"], whole, strict=True):
         assert flow["segments_lost"] is flow["retransmissions"]["spurious"] is None
         assert flow["retransmissions"]["unknown"] == sum(full["retransmissions"].values())
         assert flow["limited"] is None

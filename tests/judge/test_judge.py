@@ -116,6 +116,16 @@ def test_several_logs_are_counted_by_verdict(tmp_path):
     assert verdicts == {"reno": "deviates", "cubic": "agrees"}
 
 
+def test_a_log_that_cannot_be_judged_is_named_after_the_others(tmp_path):
+    good, bad = tmp_path / "good.sqlog", tmp_path / "bad.sqlog"
+    good.write_text(model.log("cubic"))
+    bad.write_text("{")
+    result = _run(str(bad), str(good), "--as", "cubic")
+    assert result.exit_code == 2
+    assert "Agrees: CUBIC" in result.output
+    assert result.output.splitlines()[-1].startswith(f"{bad}:1: found broken JSON")
+
+
 def test_a_specification_without_rules_is_an_error(tmp_path):
     path = tmp_path / "server.sqlog"
     path.write_text(model.log("reno"))

@@ -292,7 +292,9 @@ impl Connection {
         let direction = &mut self.directions[1 - from];
         let position = direction.unwrap(segment.acknowledgement);
         let Some(sender_view) = &mut direction.sender_view else {
-            if !segment.flags.has(Flags::RST) {
+            // One before the SYN is answered is of another connection (RFC 5961 section 4).
+            let is_opening = direction.initial.is_some() && self.established_ns.is_none();
+            if !segment.flags.has(Flags::RST) && !is_opening {
                 direction.on_unseen_ack(segment.acknowledgement);
             }
             return;

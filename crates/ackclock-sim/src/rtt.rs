@@ -95,7 +95,7 @@ impl RttEstimator {
 
     /// Take the RTT of a segment that was sent only once (Karn's algorithm, RFC 6298 section 3).
     /// `next` is the next segment to be sent for the first time and `unacknowledged` the first one not
-    /// cumulatively acknowledged. Ends the backoff. The minimum has a call of its own, for the newest segment.
+    /// cumulatively acknowledged. Ends the backoff. The minimum is taken separately, of the newest segment.
     #[inline(always)]
     pub fn sample(&mut self, rtt: Time, next: u64, unacknowledged: u64) {
         let rtt = rounded_to_ticks(rtt.picoseconds(), self.limits.tick);

@@ -120,7 +120,7 @@ impl TournamentTree {
         }
     }
 
-    /// Replay the matches that an entry changes. Most changes are those of the overall winner, who has won all of his.
+    /// Replay the matches that an entry changes. Most change the overall winner, which has won all its matches.
     #[inline(never)]
     fn replay_matches(&mut self, source: usize, entry: Entry) {
         let (mut player, mut winner) = (self.width + source, entry);

@@ -285,7 +285,8 @@ def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
         loaded = _loaded(result, order, _name_of(given.manifest), options)
         chosen = {key: order[key] for key in ("seeds", "metrics", "samples", "where")}
         job = sweeps.prepare(loaded, order["engine"], out=target, **chosen)
-    done = replace(job, jobs=options.jobs, command=options.command).perform(options.progress)
+    job = replace(job, jobs=options.jobs, command=options.command)
+    done = job.with_warnings(job.perform(options.progress))
     rows = [row for pair in _points(given, done) for row in metrics(pair[1], pair[2], where=pair[0])]
     equal = _equal(*({POINTS: manifests.read(folder).files[POINTS]} for folder in (result.folder, target)))
     return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))

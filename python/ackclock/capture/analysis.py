@@ -308,7 +308,7 @@ def _losses(connections: int, lost: int, unseen: int) -> Iterable[str]:
     if unseen == connections:
         yield f"losses unknown, as {UNSEEN}"
     elif unseen:
-        yield f"losses of {repr_format.counted(unseen, 'more connection')} unknown, as {UNSEEN}"
+        yield f"losses unknown for {repr_format.counted(unseen, 'more connection')}, as {UNSEEN}"
 
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
@@ -334,7 +334,7 @@ def _path(path: Mapping[str, Any]) -> str:
 
 
 def rate_of(path: Mapping[str, Any]) -> str:
-    """Return the limiter's rate, as a range if it is uncertain; an unknown one is said to be so."""
+    """Return the limiter's rate, as a range if it is uncertain, or `an unknown rate`."""
     if path["rate_bps"] is None and path["rate_ci95"]:
         low, high = (numbers.value(end, "bit/s") for end in path["rate_ci95"])
         return f"a rate of at least {low} and at most {high}"

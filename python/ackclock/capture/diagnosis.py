@@ -167,7 +167,8 @@ def _of_tcp(analysis: Mapping[str, Any]) -> Diagnosis:
         (limit_on_path.get(limit, limit), value) for flow in flows for limit, value in flow.limited_s.items()
     )
     if not limited_s and not stalled_s:
-        return _without_round_trips(analysis, no_data(analysis))
+        explain = _options_cut if any(map(_options_are_cut, analysis["flows"])) else no_data
+        return _without_round_trips(analysis, explain(analysis))
     if not stalled_s and total_s < max(flow.shortest_s for flow in flows):
         return _without_round_trips(analysis, too_little_data(total_s))
     if not stalled_s and total_s < INITIAL_RTO_S and _ends_in_slow_start(analysis["flows"], limited_s):
@@ -213,6 +214,19 @@ def _of_tcp(analysis: Mapping[str, Any]) -> Diagnosis:
         *(() if is_spoilt else of_file),
     )
     return Diagnosis(verdict, costs, findings)
+
+
+def _options_are_cut(flow: Mapping[str, Any]) -> bool:
+    """Return True if the losses of a flow are unknown, though its data and acknowledgements were captured."""
+    return flow["rtt_min_s"] is not None and flow["segments_lost"] is None
+
+
+def _options_cut(analysis: Mapping[str, Any]) -> Finding:
+    """Return the finding that nothing can be explained without the options of TCP."""
+    evidence = {"packets": analysis["packets"], "connections": analysis["connections"]}
+    sentence = "The snap length cut TCP's options, which report losses and scale windows."
+    then = "Capture 96 bytes or more of each packet (`tcpdump -s 96`)."
+    return Finding(Cause.UNDECIDED, sentence, evidence, next=then)
 
 
 def _without_round_trips(analysis: Mapping[str, Any], reason: Finding) -> Diagnosis:

@@ -459,7 +459,7 @@ def of_sizes(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
 
 
 def of_losses(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
-    """Return the finding of lost and retransmitted segments, if there are any; what no flow knows is unknown."""
+    """Return the finding of lost and retransmitted segments, if any; None where it is unknown for every flow."""
     lost = partial_sum(flow["segments_lost"] for flow in flows)
     by_cause = {cause: partial_sum(flow["retransmissions"][cause] for flow in flows) for cause in RETRANSMISSIONS}
     retransmitted, syns = sum(filter(None, by_cause.values())), sum(by_cause[name] or 0 for name in ("syn", "synack"))

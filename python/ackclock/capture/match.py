@@ -3,7 +3,7 @@
 A packet is the same at both points if all that no hop changes is the same (`crates/ackclock-pcap`, `listing`); of
 like ones the first is the first. What one point has and the other lacks was lost between, unless it is acknowledged
 and no other copy came: then the other capture missed it. What may have been under way when a capture began or ended is
-left out. What was lost before the first point or behind the second is told by the analysis of each capture.
+left out. What was lost before the first point or behind the second is in the analysis of each capture.
 
 The clocks are related (`relate`) by packets that pass between them in both directions. Packets that go out take at
 least some time, so the difference of the clocks lies below all of theirs, and above those of the packets that come
@@ -84,7 +84,7 @@ def read(
     analysis = {
         **near.analysis,
         "files": [*near.analysis["files"], *far.analysis["files"]],
-        "joined": _joined_entry(joined, placed),
+        "joined": _joined_entry(joined, placed, are_known=all(map(_has_losses, seen))),
     }
     frames = {"placed": placed, "delays": delays}
     parts = {**near.data.parts, **{name: (Part(frame),) for name, frame in frames.items()}}
@@ -341,14 +341,18 @@ def _delays(joined: Joined, near: Dataset, interval_s: float) -> pl.DataFrame:
     return _as_table("delays", sampled.with_columns(error_s=pl.lit(error_s, pl.Float64)).sort("time_s", "flow"))
 
 
-def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
-    """Return the entry `joined` of the analysis; with acknowledgements only, what was lost of the data is unknown."""
+def _has_losses(seen: Captured) -> bool:
+    """Return True if a capture has the data of its connections, and not the acknowledgements only."""
+    return all(flow["segments_lost"] is not None for flow in seen.analysis["flows"])
+
+
+def _joined_entry(joined: Joined, placed: pl.DataFrame, *, are_known: bool) -> dict[str, Any]:
+    """Return the entry `joined` of the analysis; what was lost of the data is None if that is not known."""
     relation = joined.relation
     drift = relation if relation and math.isfinite(relation.drift_error) else None
     data = pl.col("payload_bytes") > 0
     between = placed.filter(pl.col("place") == "between")
     delays = _with_delays(joined)
-    has_data = joined.packets.filter(data).height > 0 or joined.packets["out"].n_unique() == 2
     counts = dict(placed.group_by("place").len().iter_rows())
     return {
         "first": str(joined.paths[0]),
@@ -358,10 +362,10 @@ def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
         "offset_error_s": relation and relation.error_s,
         "drift_ppm": drift and 1e6 * drift.drift,
         "drift_error_ppm": drift and 1e6 * drift.drift_error,
-        "segments_lost_before": counts.get("before", 0) if has_data else None,
-        "segments_lost_between": between.filter(data).height if has_data else None,
+        "segments_lost_before": counts.get("before", 0) if are_known else None,
+        "segments_lost_between": between.filter(data).height if are_known else None,
         "acks_lost_between": between.filter(~data).height,
-        "segments_lost_after": counts.get("after", 0) if has_data else None,
+        "segments_lost_after": counts.get("after", 0) if are_known else None,
         "missed_by_first": counts.get("missed_by_first", 0),
         "missed_by_second": counts.get("missed_by_second", 0),
         "unresolved": _unmatched(joined) - placed.filter(~pl.col("place").is_in(["before", "after"])).height,
@@ -405,7 +409,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 #: Microseconds in a second: the linear program's unit, far from its tolerance.
 US = 1e6
 
-#: Fewest stretches of time whose shortest delays tell a drift.
+#: Fewest stretches of time from whose shortest delays a drift is estimated.
 MIN_STRETCHES = 10
 
 
@@ -414,8 +418,8 @@ class Relation:
     """Offset of the second clock from the first at `reference_s` of the first, its drift, and their errors.
 
     `error_s` is a bound, whatever the delays are. `drift_error` comes from how much the shortest delays differ from one
-    stretch of time to the next. Directions with fewer than `MIN_STRETCHES` of them do not tell the drift: it is 0 then,
-    with an infinite error.
+    stretch of time to the next. Directions with fewer than `MIN_STRETCHES` of them give no drift: it is 0 then, with an
+    infinite error.
     """
 
     reference_s: float

@@ -130,7 +130,7 @@ def _connections(data: Recorded) -> pl.DataFrame:
     )
     rows = captured.join(counts.collect(), on=["run", "flow"]).with_columns(pl.col("sender").cast(pl.String))
     connection = rows.group_by("run", "connection").agg(
-        empty=pl.col("payload_bytes").fill_null(0).sum() == 0,
+        empty=(pl.col("payload_bytes").fill_null(0).sum() == 0) & pl.col("lost").is_not_null().all(),
         start=pl.col("start_s").min(),
         **{name: pl.col(name).max() for _, name in OPENINGS.values()},
         client=pl.col("client").first(),

@@ -36,7 +36,7 @@ def report(
     rtt_s: float | None = None,
     log: Path | None = None,
 ) -> None:
-    """Print the measurements and findings, and write them where an option says so."""
+    """Print the measurements and findings, and write them to the files that options name."""
     from ackclock.cli.terminal import host as terminal
     from ackclock.doctor import clock_gaps, examined
 
@@ -180,10 +180,6 @@ def _flow_counts(text: str) -> tuple[int, ...]:
         )
     return counts
 
-
-if TYPE_CHECKING:
-    from ackclock.doctor.clock_gaps import Stalls
-    from ackclock.doctor.disk import Disk
 
 _duration: options.Decorator = click.option(
     "--duration", metavar="TIME", default="60s", help="How long to watch the clock, such as 60s or 1h."

@@ -11,7 +11,9 @@ import click
 
 from ackclock.cli import options
 from ackclock.cli.command import FILE, Command
+from ackclock.errors import InputError
 from ackclock.repr_format import counted
+from ackclock.system.files import readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +47,8 @@ def judge(*, files: tuple[Path, ...], specification: str, as_json: bool) -> None
     acknowledgements, losses, marks and round-trip times. A window may differ by 2 datagrams or 3 %. For BBR the bounds
     of its model are compared, within 4 datagrams and 5 %. What the log does not show is undecided.
 
+    Of several logs those that cannot be judged are named at the end.
+
     Exit status: 0 no deviation, 1 deviations, otherwise as for all commands.
 
     Examples:
@@ -54,19 +58,26 @@ def judge(*, files: tuple[Path, ...], specification: str, as_json: bool) -> None
     """
     from ackclock.judge import judge as judged
 
-    by_file = {file: judged(file, specification) for file in files}
+    by_file, errors = dict[Path, "Sequence[Judgement]"](), dict[str, None]()
+    for file in files:
+        try:
+            by_file[file] = judged(file, specification)
+        except InputError as error:
+            errors[str(error)] = None
     results = [one for judgements in by_file.values() for one in judgements]
     if as_json:
         records = [{"file": str(file)} | one.as_json() for file, judgements in by_file.items() for one in judgements]
         click.echo(json.dumps(records, allow_nan=False))
     else:
         for file, judgements in by_file.items():
-            if len(by_file) > 1:
-                click.echo(f"{file}:")
+            if len(files) > 1:
+                click.echo(f"{readable(file)}:")
             for one in judgements:
-                _print(one)
+                _print(one, f"{readable(file)}: " if len(files) > 1 else "")
         if len(by_file) > 1:
             click.echo(_sum(len(by_file), results))
+    if errors:
+        raise InputError("\n".join(errors))
     if any(one.deviations for one in results):
         raise click.exceptions.Exit(DEVIATES)
 
@@ -78,7 +89,7 @@ def _sum(logs: int, results: Sequence[Judgement]) -> str:
     return f"{counted(logs, 'log')}, {counted(len(results), 'connection')}: {', '.join(counts)}"
 
 
-def _print(result: Judgement) -> None:
+def _print(result: Judgement, place: str) -> None:
     from rich.text import Text
 
     from ackclock.cli.terminal import output
@@ -95,7 +106,7 @@ def _print(result: Judgement) -> None:
             table.add_row(rule, first.section, *cells)
         console.print(table)
     for note in result.notes:
-        click.echo(note, err=True)
+        click.echo(f"{place}{note}", err=True)
 
 
 def _expected(deviation: Deviation) -> str:

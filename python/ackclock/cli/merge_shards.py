@@ -27,7 +27,7 @@ def merge_shards(*, shards: Sequence[Path], out: Path, as_json: bool, report: bo
         ackclock merge-shards from-*/results/mine-packet-sweep-*-of-20 --out results/mine
     """
     from ackclock.cli.report import write_report
-    from ackclock.cli.terminal.output import progress
+    from ackclock.cli.terminal.output import print_warnings, progress
     from ackclock.cli.terminal.settings import print_sweep
     from ackclock.dataset.manifests import POINTS
     from ackclock.experiments.sweep import result
@@ -35,9 +35,10 @@ def merge_shards(*, shards: Sequence[Path], out: Path, as_json: bool, report: bo
     with progress(f"{out.name}: {len(shards)} shards") as report_progress:
         merged = result.merge(shards, out, progress=report_progress, command=options.command_line())
     if as_json:
-        click.echo(json.dumps(merged.as_dict(), allow_nan=False))
+        click.echo(json.dumps({**merged.as_dict(), "warnings": merged.warnings}, allow_nan=False))
     else:
         print_sweep(merged)
+        print_warnings(merged.warnings)
     click.echo(f"wrote {merged.folder / POINTS}", err=as_json)
     if report and merged.axes:
         click.echo(f"wrote {write_report([merged.folder], None)}", err=as_json)

@@ -295,7 +295,7 @@ def _write_xplot(data: Dataset, kind: str, path: Path, content: Content) -> Path
     from ackclock.input.fields import shown
 
     if kind not in capture_figures.KINDS:
-        raise InputError(f"--out: found {shown(path.suffix)} for {kind}; expected .png, .pdf or .svg")
+        raise InputError(f"--out: found {shown(path.suffix)} for {kind}; expected .png, .pdf, .svg or .pgf")
     view = next(iter(metrics.runs(data)), None)
     if view is None:
         raise InputError("the result holds no runs to draw")

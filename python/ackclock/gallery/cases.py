@@ -267,6 +267,7 @@ def _of_engine(path: Path) -> Interpretation:
     changes = read_toml(path) if path.is_file() else {}
     at = changes.pop("at", {})
     _check_keys(path, "", {"at": at}, {"at": dict})
+    _check_keys(path, "at: ", at, dict.fromkeys(at, dict))
     return Interpretation("", "", changes, at)
 
 

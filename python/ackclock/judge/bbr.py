@@ -177,7 +177,7 @@ class Path:
         return wait_s + PROBE_ROUNDS * self.srtt_s
 
     def _aggregate(self, now_s: float, acked_bytes: float) -> None:
-        """Take the excess over the bandwidth, which losses bound to what was delivered last at the least."""
+        """Take the excess over the bandwidth; for a cycle after a loss, over the last delivery rate if that is less."""
         is_bounded = now_s <= self._lost_s + self._cycle_s()
         bandwidth = min(self.bandwidth, self._latest) if is_bounded else self.bandwidth
         expected = bandwidth * (now_s - self._epoch_s)

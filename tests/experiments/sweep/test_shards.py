@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ackclock as ac
 from ackclock.dataset import manifests
 from ackclock.experiments.sweep import designs, folder
-from ackclock.experiments.sweep.result import merge
+from ackclock.experiments.sweep.result import merge, read
 from ackclock.experiments.sweep.spec import Runs
 
 SWEPT = """
@@ -85,6 +85,7 @@ def test_shards_are_joined_to_the_bytes_of_one_run(made, tmp_path):
     whole = ac.sweep(made / "swept.toml", "fluid", out=made / "whole", metrics=["utilisation", "jain"])
     assert merged.scan("flows").sort(keys).collect().equals(whole.scan("flows").sort(keys).collect())
     assert not any(path.name.startswith(".ackclock") for path in tmp_path.rglob("*"))
+    assert set(merged.warnings) == {each for part in ("one", "two") for each in read(made / part).warnings} != set()
     again = ac.sweep(made / "swept.toml", "fluid", out=tmp_path / "merged", metrics=["utilisation", "jain"])
     assert again.table.equals(whole.table)
     merge([made / "one", made / "two"], tmp_path / "merged")  # in the place of itself

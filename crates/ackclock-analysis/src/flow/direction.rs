@@ -17,6 +17,8 @@ const DEFAULT_MSS: u32 = 1460;
 const MIN_PACKETS: u32 = 8;
 /// No sender makes smaller segments (Linux's tcp_min_snd_mss).
 const MIN_MSS: u32 = 48;
+/// The largest window (RFC 7323 section 2.3).
+const MAX_WINDOW_BYTES: u64 = 65_535 << MAX_SHIFT;
 /// The bytes of the option timestamps, padded.
 const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -100,7 +102,8 @@ impl Direction {
         }
     }
 
-    /// Take an acknowledgement of it while none of its data was captured.
+    /// Take an acknowledgement of it while none of its data was captured. It counts if it is not below the highest one,
+    /// nor further ahead than the largest window.
     #[inline]
     pub fn on_unseen_ack(&mut self, number: u32) {
         let position = match self.acknowledged {
@@ -108,14 +111,21 @@ impl Direction {
             highest => unwrap_near(highest, number),
         };
         self.first.get_or_insert(position);
-        self.acknowledged = self.acknowledged.max(position);
+        let is_possible = position.wrapping_sub(self.acknowledged) <= MAX_WINDOW_BYTES;
+        if self.acknowledged == 0 || is_possible {
+            self.acknowledged = position;
+        }
     }
 
     /// Return the bytes that it sent while none of them was captured, as its FIN and the other end's acknowledgements
     /// show; None if they show none.
     pub fn acknowledged_bytes(&self) -> Option<u64> {
         let begin = self.first?;
-        let end = self.fin.unwrap_or(self.acknowledged);
+        let end = match (self.fin, self.acknowledged) {
+            (Some(fin), 0) => fin,
+            (Some(fin), highest) => unwrap_near(highest, fin as u32),
+            (None, highest) => highest,
+        };
         // One more may be its FIN.
         Some(end.saturating_sub(begin)).filter(|&bytes| bytes > 1)
     }

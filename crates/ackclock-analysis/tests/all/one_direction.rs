@@ -102,3 +102,53 @@ fn options_that_were_cut_hide_losses_and_the_window_scale() {
     );
     assert_eq!(flows.window_scale, [NONE]);
 }
+
+/// Acknowledgements from `first` on, each of `step` bytes more.
+fn acks(first: u32, step: u32, count: u32) -> Trace {
+    let mut trace = Trace::after_handshake(0, 100);
+    trace.segments.clear();
+    for number in 0..count {
+        let ack = trace.ack(i64::from(number), 0, &[]);
+        ack.acknowledgement = first.wrapping_add(number * step);
+    }
+    trace
+}
+
+/// The sender's FIN, with the number behind its last byte.
+fn close(trace: &mut Trace, number: u32) {
+    let fin = trace.data(1000, 0);
+    fin.sequence = number;
+    fin.payload_bytes = 0;
+    fin.flags.0 |= Flags::FIN;
+}
+
+#[test]
+fn a_fin_far_from_the_first_ack_closes_what_was_acknowledged() {
+    for first in [1, u32::MAX - 1_000_000] {
+        let mut trace = acks(first, 500_000_000, 7);
+        close(&mut trace, first.wrapping_add(3_000_000_000));
+        let flows = trace.analysed().flows;
+        assert_eq!(
+            (flows.delivered_bytes[0], flows.lost[0]),
+            (3_000_000_000, UNKNOWN)
+        );
+    }
+}
+
+#[test]
+fn impossible_acks_are_ignored() {
+    let mut trace = acks(1, 1000, 3);
+    for number in [0, 1 << 31, (1 << 30) + 3000] {
+        trace.ack(500, 0, &[]).acknowledgement = number;
+    }
+    assert_eq!(trace.analysed().flows.delivered_bytes, [2000]);
+}
+
+#[test]
+fn an_ack_before_the_handshake_is_ignored() {
+    let mut trace = Trace::after_handshake(0, 100);
+    trace.segments.truncate(1);
+    trace.ack(100, 0, &[]).acknowledgement = 900_000_000;
+    let flows = trace.analysed().flows;
+    assert_eq!((flows.delivered_bytes[0], flows.lost[0]), (0, 0));
+}

@@ -28,8 +28,8 @@ impl Sender {
         }
     }
 
-    /// True if all that an ACK without SACK blocks does is to advance: all was and is in order, it echoes no new mark,
-    /// and no probe awaits it.
+    /// True if an ACK without SACK blocks only advances: all was and is in order, it echoes no new mark, and no tail loss
+    /// probe is outstanding.
     #[inline(always)]
     fn only_advances(&self, packet: &Packet) -> bool {
         packet.number() > self.board.unacknowledged

@@ -296,7 +296,7 @@ impl Sender {
     }
 
     /// Grant memory to a waiting application if the window is not used, and wake it if there is room now.
-    /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
+    /// If nothing was left to send, the application limited the sender, unless something is to be retransmitted.
     #[inline]
     pub(super) fn wake_application_if_room(&mut self) {
         let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting) else {

@@ -23,7 +23,7 @@ from ackclock.errors import InputError
 from ackclock.experiments.sweep import designs
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.designs import Shard
-from ackclock.experiments.sweep.folder import Parts, read_manifest
+from ackclock.experiments.sweep.folder import Parts, extend_manifest, read_manifest
 from ackclock.experiments.sweep.spec import KEPT, SweepSpec, different
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
@@ -127,7 +127,7 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """Why the results may mislead, in sentences; empty if nothing was found, or nobody looked."""
+        """Why the results may mislead, in sentences; empty if none was found, or they were not checked."""
         return list(self.manifest.get(WARNINGS, ()))
 
     @cached_property
@@ -277,6 +277,8 @@ def merge(
                 parts.take(shard)
                 progress((number + 1) / (len(found) + 1))
             finish(parts, planning.loads(order.text, order.name).only(order.where))
+        warnings = dict.fromkeys(each for shard in found for each in shard.about.get(WARNINGS, ()))
+        extend_manifest(new, {WARNINGS: list(warnings)})
         (new / result_kind.LOCK).unlink()
     progress(1.0)
     return read(place)

@@ -11,8 +11,8 @@ use crate::tables::Flows;
 use ackclock_core::tables::{NONE, UNKNOWN};
 
 impl Connection {
-    /// Return the bytes that a direction sent of which the capture has none, 0 if nothing tells how many; None if its data
-    /// were captured, or if it sent none.
+    /// Return the bytes that a direction sent of which the capture has none, 0 if no acknowledgement shows how many; None if
+    /// its data were captured, or if it sent none.
     pub(super) fn unseen_bytes(&self, from: usize) -> Option<u64> {
         let has_data = |from: usize| self.directions[from].size.has_data();
         if has_data(from) {
@@ -126,7 +126,7 @@ fn set<T>(column: &mut [T], value: T) {
     }
 }
 
-/// Unknown instead of 0 bytes: nothing tells how many there were.
+/// Unknown instead of 0 bytes: no acknowledgement shows how many there were.
 fn nonzero(bytes: u64) -> u64 {
     if bytes == 0 {
         UNKNOWN
