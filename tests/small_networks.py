@@ -35,18 +35,18 @@ def graph_link(source: str, sink: str, delay: str, rate: str = "1Gbit") -> str:
     return f'[[network.links]]\nfrom = "{source}"\nto = "{sink}"\nrate = "{rate}"\n{queue}\ndelay = "{delay}"\n'
 
 
-def testbed(*hosts: str) -> str:
+def a_testbed(*hosts: str) -> str:
     """Return a testbed of 10 Mbit/s and 20 ms with these hosts."""
     queue = 'queue = { discipline = "pfifo", limit = "20p" }'
     return f'[network]\ntopology = "testbed"\nrate = "10Mbit"\n{queue}\nrtt = "20ms"\n{"".join(hosts)}'
 
 
-def testbed_end(name: str, role: str, data: str) -> str:
+def host_of_testbed(name: str, role: str, data: str) -> str:
     """Return a sender or receiver of a testbed, with the address of its data."""
     return f'[[network.hosts]]\nname = "{name}"\naddress = "{name}"\nrole = "{role}"\ndata = "{data}"\n'
 
 
-def testbed_router(address: str = "r") -> str:
+def router_of_testbed(address: str = "r") -> str:
     """Return the router of a testbed."""
     cards = 'to_receivers = "eth2"\nto_senders = "eth1"'
     return f'[[network.hosts]]\nname = "r"\naddress = "{address}"\nrole = "router"\n{cards}\n'

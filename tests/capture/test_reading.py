@@ -272,7 +272,7 @@ def test_figures_of_a_captured_result_are_drawn_by_name(pcap, place):
         (("sequence", "--flow", 99), "flow: found 99; expected one of 0, 2"),
         (("sequence", "--between", 2, 1), "--between: found 2 s to 1 s; expected two ascending times"),
         (("cwnd", "--flow", 1), '--flow: found "cwnd"; expected one of sequence, pipe'),
-        (("cwnd", "--out", "c.xpl"), '--out: found ".xpl" for cwnd; expected .png, .pdf or .svg'),
+        (("cwnd", "--out", "c.xpl"), '--out: found ".xpl" for cwnd; expected .png, .pdf, .svg or .pgf'),
         (("sequence", "--out", "c.txt"), '--out: found ".txt"; expected a file name that ends in .png'),
         (("level",), "the result holds no levels to draw"),
     ],

@@ -156,7 +156,8 @@ def _share_in_order(values: Values) -> float | None:
 
 
 def _each(values: Values, runs: int) -> Values:
-    return values * runs if len(values) == 1 else values
+    """Return a value for each run; of an engine that ran nothing, None."""
+    return (values or (None,)) * runs if len(values) <= 1 else values
 
 
 def of_run(view: RunView, measures: Mapping[str, Measure]) -> dict[str, float | None]:

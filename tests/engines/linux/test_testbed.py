@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from changed import changed
-from small_networks import testbed, testbed_end, testbed_router
+from small_networks import a_testbed, host_of_testbed, router_of_testbed
 
 import ackclock as ac
 from ackclock.engines.linux.testbed import layout, measuring, merge_tables, preflight, settings
@@ -18,12 +18,12 @@ from ackclock.engines.linux.testbed.preflight import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
 
-SENDER = testbed_end("a", "sender", "10.1.0.2")
+SENDER = host_of_testbed("a", "sender", "10.1.0.2")
 #: The router's lines; a path that is left unchanged has none.
-ROUTER = testbed_router()
+ROUTER = router_of_testbed()
 TEXT = f"""
 duration = "2s"
-{testbed(SENDER, ROUTER, testbed_end("b", "receiver", "10.2.0.2"), testbed_end("c", "receiver", "10.2.0.3"))}\
+{a_testbed(SENDER, ROUTER, host_of_testbed("b", "receiver", "10.2.0.2"), host_of_testbed("c", "receiver", "10.2.0.3"))}\
 [[flows]]
 count = 3
 congestion = "reno"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 from changed import changed
-from small_networks import testbed, testbed_end, testbed_router
+from small_networks import a_testbed, host_of_testbed, router_of_testbed
 
 import ackclock as ac
 from ackclock import engines
 
-ROUTER = testbed_router("root@r")
-HOSTS = testbed_end("a", "sender", "10.1.0.2"), ROUTER, testbed_end("b", "receiver", "10.2.0.2")
+ROUTER = router_of_testbed("root@r")
+HOSTS = host_of_testbed("a", "sender", "10.1.0.2"), ROUTER, host_of_testbed("b", "receiver", "10.2.0.2")
 TEXT = f"""
 duration = "2s"
-{testbed(*HOSTS)}\
+{a_testbed(*HOSTS)}\
 [[flows]]
 congestion = "reno"
 """
