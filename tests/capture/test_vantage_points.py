@@ -75,6 +75,17 @@ def test_rotated_files_of_two_vantage_points_form_two_groups_despite_their_clock
     assert error.value.groups == [first, second]
 
 
+def test_captures_of_acks_have_two_vantage_points(tmp_path):
+    acks = "less 80 and src port 5001"
+    first, second = halves(SENDER, tmp_path), halves(RECEIVER, tmp_path, later_s=86_400)
+    assert vantage_points.groups([*first, *second], acks) == [first, second]
+
+
+def test_unknown_losses_are_no_difference():
+    sentence = compare([point("a", Cause.NETWORK, lost=7), point("b", Cause.HOST, lost=None)]).sentence
+    assert "Segments lost" not in sentence
+
+
 def test_captures_of_other_connections_are_merged():
     other = LIVE / "rcv-stops-sender.pcap.xz"
     assert vantage_points.groups([SENDER, other]) == [[SENDER, other]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ackclock.capture.analysis import partial_sum
 from ackclock.capture.diagnosis import Diagnosis
 from ackclock.capture.findings import WORTH, WORTH_OF_CAPTURE, Cause
 from ackclock.figures import numbers
@@ -80,6 +81,7 @@ def _differences(points: Sequence[Point]) -> Iterator[str]:
         share = point.analysis["capture_loss"]["share"] or 0.0
         if share >= WORTH_OF_CAPTURE:
             yield f"{point.name} lacks {numbers.value(share, 'share')} of the data segments."
-    lost = {point.name: sum(flow["segments_lost"] or 0 for flow in point.analysis["flows"]) for point in points}
+    counts = {point.name: partial_sum(flow["segments_lost"] for flow in point.analysis["flows"]) for point in points}
+    lost = {name: count for name, count in counts.items() if count is not None}
     if len(set(lost.values())) > 1:
         yield "Segments lost: " + ", ".join(f"{count:,} by {name}" for name, count in lost.items()) + "."

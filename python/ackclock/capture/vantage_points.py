@@ -62,13 +62,15 @@ def groups(paths: Sequence[Path], expression: str = "") -> list[list[Path]]:
 
 
 def _listed(path: Path, expression: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the data packets of a file by their keys, and the ends of its connections."""
+    """Return the data packets of a file by their keys, all packets if it has none, and the ends of its connections."""
     import polars as pl
 
     listing = _core.Listing(path, expression, datagrams=True)
     listing.advance(MAX_PACKETS)
     rows = listing.drain()
-    packets = pl.DataFrame(dict(rows["listed"])).filter(pl.col("payload_bytes") > 1)  # keep-alives are alike
+    every = pl.DataFrame(dict(rows["listed"]))
+    data = every.filter(pl.col("payload_bytes") > 1)  # keep-alives are alike
+    packets = data if data.height else every
     pairs = pl.DataFrame(dict(rows["pairs"]), schema={"first": pl.String, "second": pl.String})
     return packets.select("pair", "key").unique("key"), pairs.with_row_index("pair")
 
