@@ -133,10 +133,13 @@ def _detected_s(flow: SingleFlow, passed: list[Stage], lost_s: float) -> float:
         return lost_s
     if flow.loss_detection == "rtt_later":
         return lost_s + flow.full_p / flow.capacity_pps
-    now_s = 0.0
+    now_s, full_p = 0.0, flow.full_p
+    later = iter(passed)
+    stage = next(later)
     while now_s < lost_s or now_s == 0:
-        at = next(stage for stage in passed if stage.end_s >= now_s)
-        now_s += max(flow.rtt_s, min(float(at.curve.at(now_s)), flow.full_p) / flow.capacity_pps)
+        while stage.end_s < now_s:
+            stage = next(later)
+        now_s += max(flow.rtt_s, min(float(stage.curve.at(now_s)), full_p) / flow.capacity_pps)
     return now_s
 
 

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -117,11 +117,14 @@ def after_loss(flow: SingleFlow, window: float, last_plateau: float) -> Epoch:
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
+#: A time or several, in seconds; what is computed from it has the same shape.
+Time = TypeVar("Time", float, Array)
+
 
 class Curve(Protocol):
     """A window over the time since the loss."""
 
-    def at(self, t_s: npt.ArrayLike) -> Array:
+    def at(self, t_s: Time) -> Time:
         """Return the window at these times, in packets."""
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
@@ -139,9 +142,9 @@ class Cubic:
     to_plateau_s: float
     plateau: float
 
-    def at(self, t_s: npt.ArrayLike) -> Array:
+    def at(self, t_s: Time) -> Time:
         """Return the window at these times."""
-        return np.asarray(self.c * (np.asarray(t_s) - self.to_plateau_s) ** 3 + self.plateau)
+        return self.c * (t_s - self.to_plateau_s) ** 3 + self.plateau
 
     def slope(self, t_s: float) -> float:
         """Return packets per second."""
@@ -176,9 +179,9 @@ class Line:
     w0: float
     slope: float
 
-    def at(self, t_s: npt.ArrayLike) -> Array:
+    def at(self, t_s: Time) -> Time:
         """Return the window at these times."""
-        return np.asarray(self.w0 + self.slope * (np.asarray(t_s) - self.t0_s))
+        return self.w0 + self.slope * (t_s - self.t0_s)
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
         """Return the integral of the window."""
@@ -203,14 +206,16 @@ class Root:
     half: float
     k: float
 
-    def at(self, t_s: npt.ArrayLike) -> Array:
+    def at(self, t_s: Time) -> Time:
         """Return the window at these times."""
-        return np.asarray(self.middle + np.sqrt(self.half**2 + self.k * (np.asarray(t_s) - self.t0_s)))
+        under_root = self.half**2 + self.k * (t_s - self.t0_s)
+        return self.middle + (math.sqrt(under_root) if isinstance(under_root, float) else np.sqrt(under_root))
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
         """Return the integral of the window."""
-        x, y = (self.at(t_s) - self.middle for t_s in (start_s, end_s))
-        return np.asarray(self.middle * (np.asarray(end_s) - start_s) + 2 * (y**3 - x**3) / (3 * self.k))
+        ends_s = np.asarray(end_s)
+        x, y = self.at(start_s) - self.middle, self.at(ends_s) - self.middle
+        return np.asarray(self.middle * (ends_s - start_s) + 2 * (y**3 - x**3) / (3 * self.k))
 
     def when(self, window: float) -> float:
         """Return t_CE of table 2.5."""
