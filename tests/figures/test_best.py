@@ -25,43 +25,43 @@ def sweep_of(values, metric="utilisation"):
     return Sweep(None, about, (axis,), pl.DataFrame(rows))
 
 
-def test_the_best_is_named_and_how_sure_it_is():
-    first, last = summary_text.sweep_sentences(sweep_of({"1p": (0.5, 0.52, 0.51), "9p": (0.9, 0.91, 0.92)}))
-    assert first == (
-        "The link was used best at limit 9p (utilisation 91.0 ± 2.5 %); the next is 51.0 ± 2.5 % at limit 1p, "
-        "and their 95 % intervals do not overlap."
-    )
-    assert "less than 1 % are called no different" in last
-    assert "wide" not in last
+def test_the_best_is_named_with_the_next() -> None:
+    sweep = sweep_of({"1p": (0.5, 0.52, 0.51), "9p": (0.9, 0.91, 0.92)})
+    assert summary_text.sweep_sentences(sweep) == [
+        "Highest utilisation: 91.0 ± 2.5 % at limit 9p; next: 51.0 ± 2.5 % at limit 1p."
+    ]
+    precision = summary_text.precision(sweep)
+    assert precision.startswith("Values are means over 3 seeds")
+    assert "wide" not in precision
 
 
-def test_two_seeds_are_reported_to_be_few_and_what_overlaps_is_left_open():
-    first, last = summary_text.sweep_sentences(sweep_of({"1p": (0.5, 0.7), "9p": (0.6, 0.9)}))
-    assert first.endswith("but their 95 % intervals overlap, so which is better is not clear.")
-    assert "With two seeds an interval reaches 12.7 standard errors to each side, which is wide" in last  # t(0.975; 1)
+def test_two_seeds_are_reported_to_be_few_and_what_overlaps_is_left_open() -> None:
+    sweep = sweep_of({"1p": (0.5, 0.7), "9p": (0.6, 0.9)})
+    assert summary_text.sweep_sentences(sweep)[0].endswith("at limit 1p, not clearly worse (the intervals overlap).")
+    wide = "With two seeds an interval reaches 12.7 standard errors to each side, which is wide"  # t(0.975; 1)
+    assert wide in summary_text.precision(sweep)
 
 
-def test_less_than_one_per_cent_is_no_difference():
-    (first, _) = summary_text.sweep_sentences(sweep_of({"1p": (0.9, 0.9, 0.9), "9p": (0.905, 0.905, 0.905)}))
-    assert first.startswith("No difference in utilisation: all 2 points are within 1 % of the best (90.5")
-    (first, _) = summary_text.sweep_sentences(
+def test_less_than_one_per_cent_is_no_difference() -> None:
+    (first,) = summary_text.sweep_sentences(sweep_of({"1p": (0.9, 0.9, 0.9), "9p": (0.905, 0.905, 0.905)}))
+    assert first.startswith("Utilisation: no difference; all 2 points are within 1 % of 90.5")
+    (first,) = summary_text.sweep_sentences(
         sweep_of({"1p": (2e-3,) * 3, "5p": (1.99e-3,) * 3, "9p": (9e-3,) * 3}, "queue_delay_mean_s")
     )
-    assert first.startswith("The queue was shortest at limit 5p; limit 1p (mean queueing delay 1.99")
-    assert "those within 1 % of it are called equal); the next is 9.00" in first
+    assert first.startswith("Lowest mean queueing delay: 1.99")
+    assert "at limit 5p and within 1 % at 1 other point; next: 9.00" in first
 
 
-def test_one_run_promises_no_interval():
+def test_one_run_promises_no_interval() -> None:
     sweep = sweep_of({"1p": (0.5,), "9p": (0.9,)})
-    first, last = summary_text.sweep_sentences(sweep)
-    assert first.endswith("and how sure the difference is one run cannot say.")
-    assert last.startswith("Each point is one run, so there are no intervals")
+    assert summary_text.sweep_sentences(sweep) == ["Highest utilisation: 90.0 % at limit 9p; next: 50.0 % at limit 1p."]
+    assert summary_text.precision(sweep).startswith("Each point is one run, so there are no intervals")
     page = report.render_sweeps([sweep])
     assert "intervals overlap" not in page
     assert "over the seeds" not in page
-    assert page.index("The link was used best") < page.index("<nav")
+    assert page.index("Highest utilisation") < page.index("<nav")
 
 
 @pytest.mark.parametrize("values", [{"1p": (0.5, 0.6)}, {"1p": (None,), "9p": (None,)}], ids=["one point", "no values"])
-def test_without_two_values_nothing_is_reported(values):
+def test_without_two_values_nothing_is_reported(values: dict[str, tuple[float | None, ...]]) -> None:
     assert summary_text.sweep_sentences(sweep_of(values)) == []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from ackclock.input import cli_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ackclock.dataset import Dataset
 
 #: Kinds of figures for the help and for completion; the lists themselves are those of `ackclock.figures.plots`.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
@@ -148,7 +147,7 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
     content = Content(flow, between, of_sweep, options.selected_values(where))
     names = cli_values.items(label) if label is not None else []
     page = Page(_width_in(width), titled=not no_title, dpi=_checked_dpi(dpi), labels=names)
-    click.echo(f"wrote {draw(result, _default_kind(result, kind), out, overlay, content, page)}")
+    click.echo(f"wrote {draw(result, kind, out, overlay, content, page)}")
 
 
 def _width_in(text: str | None) -> float | None:
@@ -171,58 +170,74 @@ def _checked_dpi(dpi: int | None) -> int | None:
     return dpi
 
 
-def _default_kind(result: Path, given: str | None) -> str:
-    """Return the kind of figure; by default the first for which the result has data. Raises `InputError`."""
+def _default_kinds(result: Path) -> list[str]:
+    """Return the kinds of figures of a result, in the order in which they are tried. Raises `InputError`."""
+    from ackclock.dataset import Dataset
     from ackclock.dataset.result_kind import Kind, kind
 
-    if given is not None and str(result) in all_kinds() and not result.exists():
-        raise InputError(f"RUN: found a kind of figure; expected the result first: ackclock plot {given} {result}")
-    if given is not None:
-        return given
     found = kind(result)
     if found is Kind.SWEEP:
-        return SWEEP
-    from ackclock.dataset import Dataset
-
+        return [SWEEP]
     Dataset.read(result)  # a folder that is no result is reported as such
     orders = {Kind.CAPTURE: (OF_CAPTURES, KINDS), Kind.HOST: (OF_HOSTS,)}
-    kinds = ", ".join(orders.get(found, (KINDS, ON_REQUEST))).split(", ")
-    for name in kinds:
-        with suppress(InputError):  # nothing to draw
-            _figure(result, name, (), Content())
-            return name
-    raise InputError(f"{result}: found no data for a figure; expected some for one of {', '.join(kinds)}")
+    return ", ".join(orders.get(found, (KINDS, ON_REQUEST))).split(", ")
 
 
 def draw(
     result: Path,
-    kind: str,
+    kind: str | None,
     out: Path | None,
     overlay: Sequence[Path] = (),
     content: Content | None = None,
     page: Page | None = None,
 ) -> Path:
-    """Draw a figure of a result, with others overlaid, into a file; return its path. Raises `InputError`."""
-    from ackclock.dataset import Dataset, folders
-    from ackclock.figures import plots
-    from ackclock.figures.plots.layout import WIDTH_IN
+    """Draw a figure of a result, with others overlaid, into a file; return its path. Raises `InputError`.
+
+    Without a kind it is the first for which the result has data.
+    """
+    from ackclock.dataset import folders
     from ackclock.input.fields import shown
 
+    if kind is not None and str(result) in all_kinds() and not result.exists():
+        raise InputError(f"RUN: found a kind of figure; expected the result first: ackclock plot {kind} {result}")
     content, page = content or Content(), page or Page()
-    _check(kind, overlay, content)
-    path = out or result / f"{kind}.png"
-    suffix = path.suffix.lower()
+    suffix = out.suffix.lower() if out else ".png"
+    if suffix not in SUFFIXES and kind is not None:
+        _check(kind, overlay, content)
     if suffix not in SUFFIXES:
         expected = "a file name that ends in .png, .pdf, .svg or .pgf, or .xpl for xplot"
-        raise InputError(f"--out: found {shown(path.suffix)}; expected {expected}")
-    if suffix == ".xpl":
-        _check_no_page(page)
-        return _write_xplot(Dataset.read(result), kind, path, content)
-    with plots.page(page.width_in or WIDTH_IN, titled=page.titled, labels=page.labels):
-        figure = _figure(result, kind, overlay, content)
-    drawn = _encoded(figure, suffix[1:], page.dpi)
+        raise InputError(f"--out: found {shown((out or result).suffix)}; expected {expected}")
+    make = partial(_encoded, result, suffix[1:], overlay, content, page)
+    if kind is not None:
+        drawn = make(kind)
+    else:
+        is_plain = content == Content() and not (overlay or page.labels) and suffix != ".xpl"
+        kind, drawn = _first(result, make, is_plain=is_plain)
+    path = out or result / f"{kind}.png"
     folders.atomic_write(path, lambda new: new.write_bytes(drawn))
     return path
+
+
+def _first(result: Path, make: Callable[[str], bytes], *, is_plain: bool) -> tuple[str, bytes]:
+    """Return the first kind of figure that the result has data for, and the figure.
+
+    Unless `is_plain`, a failure may be one of the options, which is reported if there is data. Raises `InputError`.
+    """
+    kinds = _default_kinds(result)
+    for name in kinds:
+        try:
+            return name, make(name)
+        except InputError:
+            if not is_plain and _has_data(result, name):
+                raise
+    raise InputError(f"{result}: found no data for a figure; expected some for one of {', '.join(kinds)}")
+
+
+def _has_data(result: Path, kind: str) -> bool:
+    with suppress(InputError):  # nothing to draw
+        _figure(result, kind, (), Content())
+        return True
+    return False
 
 
 def _figure(result: Path, kind: str, overlay: Sequence[Path], content: Content) -> Figure:
@@ -242,15 +257,24 @@ def _figure(result: Path, kind: str, overlay: Sequence[Path], content: Content) 
     return plots.KINDS[kind](Dataset.read(result), **overlaid)
 
 
-def _encoded(figure: Figure, file_format: str, dpi: int | None) -> bytes:
+def _encoded(result: Path, suffix: str, overlay: Sequence[Path], content: Content, page: Page, kind: str) -> bytes:
     """Return the file's content, made in memory: on a full disk, matplotlib fails in many ways."""
-    if file_format == "pgf":
+    from ackclock.figures import plots
+    from ackclock.figures.plots.layout import WIDTH_IN
+
+    _check(kind, overlay, content)
+    if suffix == "xpl":
+        _check_no_page(page)
+        return _xplot(result, kind, content)
+    with plots.page(page.width_in or WIDTH_IN, titled=page.titled, labels=page.labels):
+        figure = _figure(result, kind, overlay, content)
+    if suffix == "pgf":
         from ackclock.figures.plots import pgf
 
         return pgf.picture(figure)
     drawn = BytesIO()
-    resolution: dict[str, Any] = {"dpi": dpi} if dpi else {}
-    figure.savefig(drawn, format=file_format, **resolution)
+    resolution: dict[str, Any] = {"dpi": page.dpi} if page.dpi else {}
+    figure.savefig(drawn, format=suffix, **resolution)
     return drawn.getvalue()
 
 
@@ -288,17 +312,16 @@ def _check_no_page(page: Page) -> None:
         raise InputError(f"{option}: found a file for xplot; expected .png, .pdf, .svg or .pgf")
 
 
-def _write_xplot(data: Dataset, kind: str, path: Path, content: Content) -> Path:
+def _xplot(result: Path, kind: str, content: Content) -> bytes:
     from ackclock import metrics
-    from ackclock.dataset import folders
+    from ackclock.dataset import Dataset
     from ackclock.figures import capture_figures, xplot
     from ackclock.input.fields import shown
 
     if kind not in capture_figures.KINDS:
-        raise InputError(f"--out: found {shown(path.suffix)} for {kind}; expected .png, .pdf, .svg or .pgf")
-    view = next(iter(metrics.runs(data)), None)
+        raise InputError(f"--out: found {shown('.xpl')} for {kind}; expected .png, .pdf, .svg or .pgf")
+    view = next(iter(metrics.runs(Dataset.read(result))), None)
     if view is None:
         raise InputError("the result holds no runs to draw")
-    text = "\n".join(xplot.lines(capture_figures.KINDS[kind](view, content.flow, content.between))) + "\n"
-    folders.atomic_write(path, lambda new: new.write_text(text, encoding="ascii"))
-    return path
+    lines = xplot.lines(capture_figures.KINDS[kind](view, content.flow, content.between))
+    return ("\n".join(lines) + "\n").encode("ascii")

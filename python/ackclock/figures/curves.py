@@ -311,16 +311,21 @@ def _check(view: RunView, column: str, what: str) -> None:
 
 
 def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
-    """Return lines of the sampled flows: `flow 3`, or `flow 3 cubic` where their CCAs differ."""
-    flows = view.cached(_sampled_flows)
+    """Return lines of the sampled flows."""
+    return of_numbers(view, view.cached(_sampled_flows), times_s, values)
+
+
+def of_numbers(view: RunView, flows: npt.NDArray[np.uint32], times_s: Array, values: Array) -> Lines:
+    """Return lines of TCP flows: `flow 3`, or `flow 3 bulk` where their groups have different names."""
     valid: dict[int, Mapping[str, Any]] = {}
     for block in view.rows("flows").blocks("flow", "group", "congestion"):
         result = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
         valid |= {row["flow"]: row for row in result.iter_rows(named=True)}
-    rows = [valid.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
-    differ = len({row["congestion"] for row in valid.values()}) > 1
-    labels = tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
-    return Lines(times_s, values, labels, tuple(group_name(row, view.plan) for row in rows))
+    groups = {flow: group_name(row, view.plan) for flow, row in valid.items()}
+    differ = len(set(groups.values())) > 1
+    unknown = group_name({"group": 0, "congestion": ""}, view.plan)
+    labels = tuple(f"flow {flow} {groups[flow]}" if differ and flow in groups else f"flow {flow}" for flow in flows)
+    return Lines(times_s, values, labels, tuple(groups.get(int(flow), unknown) for flow in flows))
 
 
 def _bottleneck(view: RunView) -> PartialLink:

@@ -215,10 +215,9 @@ def delay(view: RunView) -> Drawing:
     if not rows.height:
         raise InputError("the result has no one-way delays to draw; expected a run with [record] delays = true")
     wide = rows.pivot(on="flow", index="time_s", values="delay_mean_s").sort("time_s")
-    flows = [name for name in wide.columns if name != "time_s"]
-    values = wide.select(flows).cast(pl.Float64).to_numpy()
-    labels = tuple(f"flow {name}" for name in flows)
-    lines = Lines(wide["time_s"].to_numpy(), values, labels, ("all flows",) * len(flows))
+    flows = np.sort(rows["flow"].unique().to_numpy())
+    values = wide.select(map(str, flows)).cast(pl.Float64).to_numpy()
+    lines = curves.of_numbers(view, flows, wide["time_s"].to_numpy(), values)
     unit_s, unit = numbers.scale(float(np.nanmax(values)), "s")
     panel = Panel(Axis(f"One-way delay ({unit})", unit, from_zero=True), [*figure_spec.curves(lines, 1 / unit_s)])
     title = "One-way delay of the data, mean over each interval"

@@ -23,14 +23,14 @@ from ackclock.scenario.points import short_keys
 #: Means that differ by less than this, relatively, are called no different, however sure the difference is.
 MIN_DIFFERENCE = 0.01
 
-THRESHOLD = "Means that differ by less than 1 % are called no different, however sure the difference is."
+THRESHOLD = "Points within 1 % of the best count as equal to it."
 
-#: Questions: metric, whether the highest is best, description of the best result, noun, description of the best point.
+#: Questions: metric, whether the highest is best, description of the best result, noun.
 QUESTIONS = (
-    ("utilisation", True, "used the link best", "utilisation", "The link was used best"),
-    ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay", "The queue was shortest"),
-    ("jain", True, "shared most evenly", "Jain's index", "The shares were most even"),
-    ("loss_rate", False, "lost least", "loss rate", "The fewest packets were lost"),
+    ("utilisation", True, "used the link best", "utilisation"),
+    ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
+    ("jain", True, "shared most evenly", "Jain's index"),
+    ("loss_rate", False, "lost least", "loss rate"),
 )
 
 #: From these values of Jain's index on, the shares are called so.
@@ -304,7 +304,7 @@ def _ended_sentence(name: str, trips: pl.DataFrame, count: int, run: str) -> str
 
 def comparison_sentences(subjects: Sequence[Subject]) -> list[str]:
     """Return which result was best in each metric, where best and next clearly differ."""
-    result = (_best(subjects, metric, highest, praise, noun) for metric, highest, praise, noun, _ in QUESTIONS)
+    result = (_best(subjects, *question) for question in QUESTIONS)
     return [sentence for sentence in result if sentence]
 
 
@@ -340,41 +340,32 @@ def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, 
 
 
 def sweep_sentences(sweep: Swept) -> list[str]:
-    """Return the best points in the metrics that the sweep has, and how sure they are."""
+    """Return the best points in the metrics that the sweep has, a line for each metric."""
     if len(sweep.points) < 2:
         return []
-    answers = [
-        _best_point(sweep, metric, highest, praise)
-        for metric, highest, _, _, praise in QUESTIONS
-        if metric in sweep.metrics
-    ]
-    result = [answer for answer in answers if answer]
-    return [*result, *_precision(sweep)] if result else []
+    answers = (
+        _best_point(sweep, metric, highest, noun) for metric, highest, _, noun in QUESTIONS if metric in sweep.metrics
+    )
+    return [answer for answer in answers if answer]
 
 
-def _best_point(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
+def _best_point(sweep: Swept, metric: str, highest: bool, noun: str) -> str:
     known = [(_name(sweep, point), of) for point in sweep.points if (of := point["summary"][metric])["n"]]
     if len(known) < 2:
         return ""
     ranked = sorted(known, key=lambda pair: float(pair[1]["mean"]), reverse=highest)
-    best, label = ranked[0][1], _low(METRICS[metric].label)
-    alike = [name for name, of in ranked if abs(of["mean"] - best["mean"]) <= MIN_DIFFERENCE * abs(best["mean"])]
+    at, best = ranked[0]
+    alike = sum(abs(of["mean"] - best["mean"]) <= MIN_DIFFERENCE * abs(best["mean"]) for _, of in ranked)
     mean = estimate(best, metric)
-    if len(alike) == len(ranked):
-        return f"No difference in {label}: all {len(ranked):,} points are within 1 % of the best ({mean})."
-    name, following = ranked[len(alike)]
+    if alike == len(ranked):
+        return f"{noun[0].upper()}{noun[1:]}: no difference; all {alike:,} points are within 1 % of {mean}."
+    if alike > 1:
+        at += f" and within 1 % at {repr_format.counted(alike - 1, 'other point')}"
+    name, following = ranked[alike]
     overlap = _overlap(*((of["ci95_low"], of["ci95_high"]) for of in (best, following)))
-    certainty = {
-        None: ", and how sure the difference is one run cannot say",
-        False: ", and their 95 % intervals do not overlap",
-        True: ", but their 95 % intervals overlap, so which is better is not clear",
-    }
-    at, note = alike[0], ""
-    if len(alike) > 1:
-        at = "; ".join(alike[:MAX_NAMED]) + (f" and {len(alike) - MAX_NAMED:,} more" if len(alike) > MAX_NAMED else "")
-        note = " at the first; those within 1 % of it are called equal"
-    then = f"{estimate(following, metric)} at {name}"
-    return f"{praise} at {at} ({label} {mean}{note}); the next is {then}{certainty[overlap]}."
+    unclear = ", not clearly worse (the intervals overlap)" if overlap else ""
+    then = f"{estimate(following, metric)} at {name}{unclear}"
+    return f"{'Highest' if highest else 'Lowest'} {noun}: {mean} at {at}; next: {then}."
 
 
 def estimate(summary: Mapping[str, Any], metric: str) -> str:
@@ -387,21 +378,16 @@ def _name(sweep: Swept, point: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in pairs)
 
 
-def _precision(sweep: Swept) -> list[str]:
-    least = min(point["n"] for point in sweep.points)
+def precision(sweep: Swept) -> str:
+    """Return how sure the values of a sweep's points are."""
+    least = min((point["n"] for point in sweep.points), default=0)
     if least < 2:
-        return [f"Each point is one run, so there are no intervals, and another run may differ. {THRESHOLD}"]
-    text = f"Values are means over {least} seeds, ± half the width of their 95 % intervals. {THRESHOLD}"
+        return f"Each point is one run, so there are no intervals, and another run may differ. {THRESHOLD}"
+    text = f"Values are means over {least} seeds ± half of their 95 % intervals. {THRESHOLD}"
     if least == 2:
         wide = f"With two seeds an interval reaches {student_quantile(1):.1f} standard errors to each side"
         text += f" {wide}, which is wide: more seeds (--repeats) narrow it."
-    return [text]
-
-
-def _low(label: str) -> str:
-    """Lower the first letter of a label within a sentence: names keep their capital."""
-    first = label.split(maxsplit=1)[0]
-    return label if first.isupper() or first.endswith("'s") else label[0].lower() + label[1:]
+    return text
 
 
 def how(sweeps: Sequence[Swept]) -> str:

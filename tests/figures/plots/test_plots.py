@@ -2,6 +2,7 @@ import io
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock import metrics
+from ackclock.cli import plot as cli_plot
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
 from ackclock.figures import curves, plots, result_figures, run_figures
@@ -141,6 +143,38 @@ def test_mixed_controls_are_named(demo: Dataset) -> None:
     svg = texts(plots.goodput(mixed(demo, "two controls")))
     assert "flow 0 reno" in svg
     assert "flow 1 cubic" in svg
+
+
+@pytest.fixture(scope="module")
+def delayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result with two groups of one congestion control algorithm, and their delays recorded."""
+    folder = tmp_path_factory.mktemp("delayed")
+    (folder / "s.toml").write_text(
+        'name = "Two groups"\nduration = "1s"\n'
+        '[network]\ntopology = "dumbbell"\nrate = "10Mbit"\nrtt = "10ms"\n'
+        'queue = { discipline = "pfifo", limit = "1bdp" }\n'
+        '[[flows]]\nname = "bulk"\ncongestion = "cubic"\n[[flows]]\nname = "thin"\ncongestion = "cubic"\n'
+        "[record]\ndelays = true\n",
+        encoding="utf-8",
+    )
+    return ac.run(folder / "s.toml").write(folder / "result")
+
+
+def test_flows_of_two_groups_are_named_by_them(delayed: Path) -> None:
+    for draw in (plots.delay, plots.goodput):
+        svg = texts(draw(Dataset.read(delayed)))
+        assert "flow 0 bulk" in svg
+        assert "flow 1 thin" in svg
+
+
+def test_plot_without_a_kind_builds_one_figure(delayed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    figure = cli_plot._figure
+    monkeypatch.setattr(cli_plot, "_figure", lambda *given: drawn.append(given[1]) or figure(*given))
+    path = cli_plot.draw(delayed, None, None)
+    assert (path.name, drawn) == ("cwnd.png", ["cwnd"])
+    with pytest.raises(InputError, match=r"--label: found 1 name; expected 2"):
+        cli_plot.draw(delayed, None, None, page=cli_plot.Page(labels=["one"]))
 
 
 def test_epochs_show_every_drop(demo: Dataset) -> None:

@@ -10,6 +10,7 @@ import browsers
 import pytest
 import synthetic
 
+import ackclock as ac
 from ackclock.dataset import Dataset
 from ackclock.figures import report
 
@@ -125,6 +126,46 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: Any, path: Path, width:
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     assert all(figure["width"] <= width for figure in opened.page.evaluate(DRAWN))
     assert opened.errors == []
+
+
+@pytest.fixture(scope="module")
+def sweep_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a sweep over names whose metrics have long titles."""
+    place = tmp_path_factory.mktemp("sweep")
+    scenario = place / "queues.toml"
+    scenario.write_text(
+        """
+name = "Queues"
+duration = "3s"
+warmup = "1s"
+repeats = 2
+network = { topology = "dumbbell", rate = "10Mbit", rtt = "20ms" }
+[[flows]]
+name = "a group with a long name"
+congestion = "cubic"
+start = { jitter = "1s" }
+[[flows]]
+name = "web"
+congestion = "bbr3"
+start = { jitter = "1s" }
+[sweep]
+"network.queue.discipline" = ["fq_codel", "codel", "pie"]
+""",
+        encoding="utf-8",
+    )
+    chosen = ["queue_delay_p95_s", "utilisation", "goodput_bps"]
+    return report.write_sweeps([ac.sweep(scenario, metrics=chosen, jobs=1, out=place / "sweep")], place / "report.html")
+
+
+@pytest.mark.parametrize("width", [400, 1200, 2000])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_text_of_a_figure_is_cut_or_lies_over_another(
+    browser: Any, path: Path, sweep_path: Path, width: int, scheme: str
+) -> None:
+    for each in (path, sweep_path):
+        opened = Page(browser, each, width, scheme=scheme)
+        assert opened.page.evaluate(browsers.TEXT_FAULTS) == []
+        opened.context.close()
 
 
 def test_it_prints_on_paper(browser: Any, path: Path, tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ class Sweep:
         left = len(self.points) - len(rows)
         more = [f"The table has the first {len(rows)} points; {left:,} more are in .points"] if left else []
         heads = [*points.short_keys(self.axes), *(METRICS[name].label for name in names)]
-        return repr_format.html(repr(self).split("\n")[0], [*summary_text.sweep_sentences(self), *more], heads, rows)
+        sentences = summary_text.sweep_sentences(self)
+        told = [*sentences, summary_text.precision(self)] if sentences else []
+        return repr_format.html(repr(self).split("\n")[0], [*told, *more], heads, rows)
 
     def _html_metrics(self) -> list[str]:
         """Return the requested metrics, or the main ones, that have a value."""

@@ -116,7 +116,7 @@ def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> di
 
 def _figures(view: RunView, runs: Runs, points: int) -> list[Figure]:
     """Return all figures of one result: `view` is the run drawn, `runs` are all; about `points` a figure."""
-    of_run = (run_figures.cwnd, run_figures.cwnd_total, run_figures.goodput, run_figures.queue)
+    of_run = (run_figures.cwnd, run_figures.cwnd_total, run_figures.goodput, run_figures.queue, run_figures.delay)
     makers: list[Callable[[], Drawing]] = [
         *(partial(make, view) for make in of_run),
         partial(result_figures.cdf, {"": runs.distributions}),
@@ -338,7 +338,7 @@ def render_sweeps(sweeps: Sequence[Swept]) -> str:
         rows=[row for sweep in sweeps for row in _sweep_rows(sweep, names)][:MAX_SWEEP_ROWS],
         several=len(sweeps) > 1,
         conclusions=[
-            (sweep.engine, said)
+            (sweep.engine, said, summary_text.precision(sweep))
             for sweep in sweeps
             if (said := [*summary_text.sweep_sentences(sweep), *summary_text.phase_sentences(sweep)])
         ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,6 +48,12 @@ REFERENCE = 68
 
 #: Pixels of a figure with one row of panels, of each row more, and of a row on a narrow page.
 HEIGHT, MORE, NARROW = 360, 240, 300
+
+#: Pixels of a letter in the title of an axis (1.2 × the font's 13 pixels, about half as wide), and of a row of legend.
+LETTER, LEGEND = 8, 40
+
+#: Letters of a line of a title at least.
+MIN_LETTERS = 12
 
 #: Gaps between columns and between rows, as shares of a panel; rows with axes of their own need room for them.
 COLUMN_GAP, ROW_GAP, AXIS_GAP = 0.12, 0.09, 0.285
@@ -103,8 +110,9 @@ def figure(drawing: Drawing, points: int) -> Figure:
     if any(isinstance(layer, Stack) for panel in drawing.panels for layer in panel.layers):
         layout |= {"barmode": "stack", "bargap": 0}
     columns = min(drawing.columns, len(drawing.panels))
-    narrow = _grid(drawing, 1) | {"height": NARROW * len(drawing.panels)} if columns > 1 else {}
-    layout |= _grid(drawing, columns) | {"showlegend": _list(data)}
+    narrow = _grid(drawing, 1, NARROW * len(drawing.panels)) if columns > 1 else {}
+    rows = -(-len(drawing.panels) // columns)
+    layout |= _grid(drawing, columns, HEIGHT + MORE * (rows - 1)) | {"showlegend": _list(data)}
     return Figure(drawing.key, drawing.heading, drawing.caption, data, layout, narrow)
 
 
@@ -148,18 +156,20 @@ def _list(data: list[Trace]) -> bool:
     return len(listed) > 0
 
 
-def _grid(drawing: Drawing, columns: int) -> dict[str, Any]:
-    """Return the axes of the panels in a grid, and its height."""
+def _grid(drawing: Drawing, columns: int, height: int) -> dict[str, Any]:
+    """Return the axes of the panels in a grid of this height in pixels."""
     panels = drawing.panels
     rows = -(-len(panels) // columns)
     weights = [panel.weight for panel in panels] if columns == 1 else [1.0] * rows
     down = _parts(weights, ROW_GAP if drawing.x else AXIS_GAP)
     across = _parts([1.0] * columns, COLUMN_GAP if drawing.share_y else 2 * COLUMN_GAP)
-    layout: dict[str, Any] = {"height": HEIGHT + MORE * (rows - 1)}
+    letters = (height - MARGIN["t"] - MARGIN["b"] - LEGEND) / LETTER
+    layout: dict[str, Any] = {"height": height}
     for number, panel in enumerate(panels):
         name = "" if number == 0 else str(number + 1)
         (top, bottom), is_left = down[number // columns], number % columns == 0
-        y = _axis(replace(panel.y, title=panel.y.title or panel.title))
+        title = textwrap.wrap(panel.y.title or panel.title, max(int((bottom - top) * letters), MIN_LETTERS))
+        y = _axis(replace(panel.y, title="<br>".join(title)))
         y |= {"domain": [1 - bottom, 1 - top], "anchor": "x" if drawing.x else f"x{name}"}
         if drawing.share_y and not is_left:
             y |= {"showticklabels": False, "title": {"text": ""}}
