@@ -24,19 +24,35 @@ WORLDS = {
 #: Less fits into this path than the offload budget.
 SHORT_PATH = ('rate = "5Mbit"\nrtt = "0.5ms"', 1, 1)
 
+#: Waits between probes end by time, since 53 rounds take longer; ProbeRTT begins after 5 and 10 s.
+PROBES = ('rate = "9Mbit"\nrtt = "70ms"', 1, 1)
+PROBES_S = 12
+
 #: Parameters that the draft does not have, and the rule that they break.
 MUTATIONS = {
     "a larger window": ("cwnd_gain = 4.0, up_cwnd_gain = 4.5", "inflight-bound"),
     "faster probes": ("up_gain = 2.0", "pacing"),
 }
 
+#: Parameters of probes that the draft does not have, and the rule that they break.
+PROBE_MUTATIONS = {
+    "a short ProbeRTT": ('probe_rtt_duration = "50ms"', "probe-rtt-length"),
+    "a long ProbeRTT": ('probe_rtt_duration = "1s"', "probe-rtt-length"),
+    "a large window in ProbeRTT": ("probe_rtt_cwnd_gain = 1.0", "probe-rtt"),
+    "frequent ProbeRTT": ('probe_rtt_interval = "2s"', "probe-rtt-interval"),
+    "short waits": ('probe_wait = "300ms", probe_wait_spread = "100ms"', "probe-wait"),
+    "long waits": ('probe_wait = "8s"', "probe-wait"),
+    "a slow DOWN": ("down_gain = 0.75", "down-gain"),
+    "a DOWN that drains nothing": ("down_gain = 1.0", "down-gain"),
+}
+
 
 @cache
 def logs(world: str, parameters: str = "") -> list[str]:
     """Return the logs of the flows of a world."""
-    link, limit_bdp, count = WORLDS.get(world, SHORT_PATH)
+    link, limit_bdp, count = {**WORLDS, "probes": PROBES}.get(world, SHORT_PATH)
     text = f"""
-duration = "6s"
+duration = "{PROBES_S if world == "probes" else 6}s"
 [network]
 topology = "dumbbell"
 queue = {{ discipline = "pfifo", limit = "{limit_bdp}bdp" }}
@@ -71,7 +87,7 @@ def test_a_clean_controller_has_no_deviation(world: str) -> None:
         result = judged(text)
         assert result.deviations == []
         assert result.agreed > 50 and result.verdict == "agrees"
-        assert any("probe times" in note for note in result.notes)
+        assert any("bounds after losses" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
@@ -81,6 +97,31 @@ def test_a_seeded_mistake_breaks_its_rule(name: str) -> None:
     assert {one.rule for one in found} == {rule}
     assert "draft-ietf-ccwg-bbr section 5.6" in found[0].section
     assert found[0].found > found[0].expected_high
+
+
+def test_clean_probes_have_no_deviation() -> None:
+    result = judged(log("probes"))
+    assert result.deviations == []
+    assert result.agreed > 50
+
+
+@pytest.mark.parametrize("name", PROBE_MUTATIONS)
+def test_a_seeded_mistake_of_probes_breaks_its_rule(name: str) -> None:
+    parameters, rule = PROBE_MUTATIONS[name]
+    found = judged(log("probes", parameters)).deviations
+    assert {one.rule for one in found} == {rule}
+    assert "draft-ietf-ccwg-bbr section 5" in found[0].section
+    assert not found[0].expected_low <= found[0].found <= found[0].expected_high
+
+
+def test_without_pacing_rates_no_step_of_them_is_judged() -> None:
+    text = re.sub(r'"pacing_rate":\d+', '"other":0', log("probes", "down_gain = 0.75"))
+    assert judged(text).deviations == []
+
+
+def test_the_unit_of_pacing_rates_does_not_matter() -> None:
+    text = re.sub(r'("pacing_rate":\d+)', r"\g<1>0", log("probes"))
+    assert judged(text).deviations == []
 
 
 def test_the_offload_budget_bounds_the_window_on_a_short_path() -> None:

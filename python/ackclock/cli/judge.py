@@ -117,5 +117,6 @@ def _expected(deviation: Deviation) -> str:
 
 def _value(rule: str, value: float) -> str:
     from ackclock.figures import numbers
+    from ackclock.judge.rules import UNITS
 
-    return numbers.value(value, "bit/s" if rule == "pacing" else "bytes")
+    return numbers.value(value, UNITS.get(rule, "bytes"))

@@ -2,8 +2,8 @@
 
 The project's own controller is replayed beside the events of the log (`replay`): acknowledged bytes, losses, CE marks,
 round-trip times. Where the window in the log leaves what the replay allows, that is a deviation, with the event's time,
-both windows and the section that it deviates from (`walk`, `rules`). BBR is judged by the bounds of its model (`bbr`).
-What the log does not show is undecided, and no deviation.
+both windows and the section that it deviates from (`walk`, `rules`). BBR is judged by the bounds of its model (`bbr`)
+and by the probes that show (`probes`). What the log does not show is undecided, and no deviation.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Judgement:
         return f"Deviates from {self.specification}: {times}; {windows}."
 
     def as_json(self) -> dict[str, Any]:
-        """Return the judgement as JSON, with windows in bytes, and a pacing rate in bit/s."""
+        """Return the judgement as JSON: windows in bytes, pacing rates in bit/s, times in s, gains as ratios."""
         return {
             "title": self.title,
             "specification": self.specification,

@@ -12,22 +12,22 @@ bounds that hold in every state:
   in flight within ProbeRTT     ≤ 0.5 BDP or 4 datagrams, if 5 s pass without an RTT as small    (section 5.3.4)
 ```
 
-Each bound takes the value of the model that allows most, and a tolerance. Whether losses lower the right bounds, and
-when probes begin, is undecided.
+Each bound takes the value of the model that allows most, and a tolerance. Probes are judged where steps of the window
+and of the pacing rate show them (`probes`). Whether losses lower the right bounds is undecided.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock.judge.probes import BandwidthProbes, RttProbes, WindowedMax
 from ackclock.judge.rules import Comparison, Reference
 from ackclock.qlog import Acked, Connection, Lost, Metrics, Packet, ProbeTimeout, Sent
 
 #: Rules that are not judged, for the notes.
-UNDECIDED = "not judged, since a log does not show BBR's states: probe times, bounds after losses, Drain"
+UNDECIDED = "not judged, since a log does not show BBR's states: bounds after losses, Drain"
 
 #: Rates and windows may exceed a bound by this share, and by so many datagrams: bursts of a pacer, ACKs in whole
 #: datagrams, an RTT that the implementation measures at another place.
@@ -52,26 +52,6 @@ DUE_RTTS, DUE_S = 4.0, 0.5
 
 #: An RTT at most this much above the smallest may be as small to an implementation with another clock.
 RTT_SHARE, RTT_S = 1 / 64, 0.0005
-
-
-class WindowedMax:
-    """The largest value of the last `length`, by any measure that does not decrease (time, rounds)."""
-
-    def __init__(self) -> None:
-        self._values: deque[tuple[float, float]] = deque()
-
-    def add(self, at: float, value: float, length: float) -> None:
-        """Take a value, and forget those that are older."""
-        while self._values and self._values[-1][1] <= value:
-            self._values.pop()
-        self._values.append((at, value))
-        while self._values[0][0] < at - length:
-            self._values.popleft()
-
-    @property
-    def value(self) -> float:
-        """Return the largest value; 0 without one."""
-        return self._values[0][1] if self._values else 0.0
 
 
 @dataclass(slots=True)
@@ -214,13 +194,25 @@ class ProbeRtt:
             self._least = float("inf")
 
     def observe(self, now_s: float, in_flight: float) -> tuple[float, float] | None:
-        """Return the bound and what was in flight at least, when a dip that was due must be over."""
+        """Return the bound and what was in flight at least, when a dip that was due must be over.
+
+        The interval begins anew with a dip before that, which an implementation with another clock may have taken.
+        """
         self._least = min(self._least, in_flight)
-        if self._until_s is None or now_s < self._until_s:
+        half = self._path.parameters["probe_rtt_cwnd_gain"] * self._path.bdp_bytes
+        bound = max(half, MIN_DATAGRAMS * self._path.datagram_bytes)
+        if self._until_s is None:
+            if self.allows(bound, in_flight):
+                self._smallest_s, self._since_s = float("inf"), now_s
+            return None
+        if now_s < self._until_s:
             return None
         self._until_s, self._smallest_s, self._since_s = None, float("inf"), now_s
-        half = self._path.parameters["probe_rtt_cwnd_gain"] * self._path.bdp_bytes
-        return max(half, MIN_DATAGRAMS * self._path.datagram_bytes), self._least
+        return bound, self._least
+
+    def allows(self, bound: float, in_flight: float) -> bool:
+        """Return True if no more is in flight than a dip leaves."""
+        return in_flight <= bound * (1 + TOLERANCE_SHARE) + MIN_DATAGRAMS * self._path.datagram_bytes
 
 
 class Bbr:
@@ -232,8 +224,11 @@ class Bbr:
         self.path = Path(reference.parameters, datagram_bytes)
         self.probe_rtt = ProbeRtt(self.path)
         self.comparison = Comparison(reference, datagram_bytes)
+        of = (self.path, reference.parameters, self.comparison)
+        self.rtt_probes, self.bandwidth_probes = RttProbes(*of), BandwidthProbes(*of)
         self.window = self.first_window = 0.0
         self.acked = 0.0
+        self._newly_acked, self._is_reported = 0.0, True
         self.in_flight = 0.0
         self._highest = WindowedMax()
         self._span: tuple[float, float] | None = None
@@ -255,8 +250,14 @@ class Bbr:
 
     def _timeout(self, fact: ProbeTimeout) -> None:
         self._timeout_s = fact.time_s
+        self._disturb(fact.time_s)
+
+    def _disturb(self, now_s: float) -> None:
+        self.rtt_probes.disturbances.take(now_s)
+        self.bandwidth_probes.disturbances.take(now_s)
 
     def _lost(self, fact: Lost) -> None:
+        self._disturb(fact.time_s)
         if fact.packet is not None:
             self.path.lose(fact.packet, fact.time_s)
 
@@ -292,20 +293,30 @@ class Bbr:
         rtt_s = self.path.acknowledge(fact)
         acked = sum(map(self.path.size, fact.packets))
         self.acked += acked
+        self._newly_acked, self._is_reported = (0.0 if self._is_reported else self._newly_acked) + acked, False
         self.in_flight = max(0.0, fact.prior_in_flight_bytes - acked)
         if rtt_s is not None:
             self.probe_rtt.measure(fact.time_s, rtt_s)
+            self.rtt_probes.begin(fact.time_s)
+            self.rtt_probes.acknowledge(fact.time_s, self.in_flight, fact.time_s - rtt_s)
+            self.bandwidth_probes.acknowledge(fact.time_s, acked, self.in_flight)
         if (dip := self.probe_rtt.observe(fact.time_s, self.in_flight)) is not None:
             limit, least = dip
-            if least > limit * (1 + TOLERANCE_SHARE) + MIN_DATAGRAMS * self.path.datagram_bytes:
+            if not self.probe_rtt.allows(limit, least):
                 self.comparison.deviate(fact.time_s, "probe-rtt", (0.0, limit), least)
             else:
                 self.comparison.count(agrees=True)
 
     def _report(self, fact: Metrics) -> None:
+        self.bandwidth_probes.report(fact.time_s, fact.pacing_bps)
+        self._is_reported = True
         if not fact.cwnd_bytes:
             return
         window, last, acked = fact.cwnd_bytes, self.window, self.acked
+        if self.rtt_probes.report(fact.time_s, window, last, self._newly_acked):
+            self.bandwidth_probes.restart(fact.time_s)
+        elif self.rtt_probes.may_begin(window, last):
+            self.bandwidth_probes.interrupt()
         self.window, self.acked = window, 0.0
         restored = self._highest.value
         self._highest.add(fact.time_s, window, self.parameters["min_rtt_window_s"])

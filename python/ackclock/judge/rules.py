@@ -93,6 +93,10 @@ RULES: Mapping[str, tuple[str, str]] = {
     "growth": ("growth by no more than what is acknowledged", "RFC 9002 section 7.3.1"),
     "inflight-bound": ("a window of at most a gain times the BDP", "RFC 9002 section 7"),
     "probe-rtt": ("a smaller window when no RTT as small was seen", "RFC 9002 section 5.2"),
+    "probe-rtt-length": ("ProbeRTT for a round trip and 200 ms", "RFC 9002 section 5.2"),
+    "probe-rtt-interval": ("5 s from one ProbeRTT to the next at least", "RFC 9002 section 5.2"),
+    "probe-wait": ("2 to 3 s from a probe to the next, or as many rounds as Reno would take", "RFC 9002 section 7"),
+    "down-gain": ("a pacing gain of 0.9 after a probe", "RFC 9002 section 7.7"),
 }
 
 
@@ -128,6 +132,10 @@ def _references() -> Mapping[str, Reference]:
                     "growth": "5.6.4.6",
                     "inflight-bound": "5.6.4",
                     "probe-rtt": "5.3.4",
+                    "probe-rtt-length": "5.3.4.1",
+                    "probe-rtt-interval": "5.3.4.1",
+                    "probe-wait": "5.3.3.8",
+                    "down-gain": "5.6.1",
                 }.items()
             },
         ),
@@ -140,6 +148,15 @@ def _parameters(kind: str, variant: str | None = None, slow_start: str | None = 
     complete = spec.complete({"slow_start": slow_start} if slow_start else {}, variant)
     return {spec.key(name): value for name, value in complete.items()}
 
+
+#: Rule → unit of what it compares, for rules that do not compare windows in bytes; "" is a ratio.
+UNITS: Mapping[str, str] = {
+    "pacing": "bit/s",
+    "probe-rtt-length": "s",
+    "probe-rtt-interval": "s",
+    "probe-wait": "s",
+    "down-gain": "",
+}
 
 #: Names for `--as`.
 NAMES = ("reno", "cubic", "bbr3")
