@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ackclock.errors import InputError
-from ackclock.shell.relay import HOST, NAME_SERVER
+from ackclock.shell.relay import HOST, HOST_6, NAME_SERVER, has_ipv6_route
 
 #: Programs that make the namespaces: util-linux and iproute2.
 PROGRAMS = ("unshare", "nsenter", "setpriv", "mount", "ip")
@@ -36,6 +36,9 @@ SWITCHES = {
 
 #: A report of sockets begins with its time; the longest.
 CLOCK, MAX_REPORT_BYTES = struct.Struct("=d"), 1 << 17
+
+#: File descriptors of an end: its device, and sockets of TCP and UDP for two versions of IP.
+MAX_DEVICES = 5
 
 #: Longest time until an end is there, in seconds.
 PATIENCE_S = 30.0
@@ -81,7 +84,7 @@ class End:
         hosts, resolver = place / "hosts", place / "resolv.conf"
         lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
         is_relay = internet and name == names[0]  # its own programs cannot reach the internet
-        lines += [f"{HOST} host"] if internet and not is_relay else []
+        lines += [f"{HOST} host", f"{HOST_6} host6"] if internet and not is_relay else []
         hosts.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]))
         # At its own address nobody answers, which is known at once.
         resolver.write_text(f"nameserver {NAME_SERVER if internet and not is_relay else '127.0.0.1'}\n")
@@ -89,7 +92,8 @@ class End:
         self.addresses = ipv4, ipv6 = _addresses(name, names)
         files = {"/etc/hosts": str(hosts), "/etc/resolv.conf": str(resolver)}
         addresses = {"ipv4": ipv4, "ipv6": ipv6}
-        ways = {"has_ipv6_outside": not internet, "has_relay": is_relay}
+        # A relay's responses go to addresses outside; elsewhere a route promises that the servers can be reached.
+        ways = {"has_ipv6_outside": not internet or is_relay or has_ipv6_route(), "has_relay": is_relay}
         settings = {**addresses, **ways, "mtu": mtu, "files": files, "interval_s": interval_s}
         #: Environment variables of its programs.
         self.variables = {"ACKCLOCK_PEER": _addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
@@ -105,13 +109,13 @@ class End:
             theirs.close()
             self._reports.settimeout(PATIENCE_S)
             try:
-                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, 3)
+                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, MAX_DEVICES)
             except OSError as error:
                 said, self._devices = str(error).encode(), []
         if not self._devices:
             self.kill()
             raise InputError(f"shell: no network: found {said.decode() or 'an end that died'}; expected a TUN device")
-        #: Sockets of TCP and UDP for a relay, if it has one.
+        #: Sockets for a relay, if it has one: of TCP and UDP, for IPv4 and then for IPv6.
         self.relay_sockets = [socket.socket(fileno=number) for number in self._devices[1:]]
         del self._devices[1:]
         self._reports.settimeout(None)
