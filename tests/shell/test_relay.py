@@ -14,8 +14,11 @@ from shell.test_shell import CLIENT, PYTHON, SERVER, in_namespaces
 from small_networks import dumbbell
 
 import ackclock as ac
+from ackclock.shell.addresses import Subnet
 from ackclock.shell.echo import VERSIONS, Request, _open, parse, reply
-from ackclock.shell.relay import HOST, HOST_6, Relay
+from ackclock.shell.relay import Relay
+
+HOST, HOST_6 = Subnet().host, Subnet().host6
 
 SCENARIO = f'duration = "1s"\n{dumbbell("20Mbit", "40ms", "100p")}\n'
 
@@ -184,6 +187,29 @@ def test_ipv6_and_ping_reach_this_machine_across_the_network():
     for each in shell["connections"]:
         assert each["to"]["program"]["delay_mean_s"] > 0.02
     assert (shell["unknown_packets"], shell["relay_forbidden_echoes"]) == (0, 0)
+
+
+#: A program in a network in a network: it reaches the outer one's peer through both.
+OUTER_CLIENT = CLIENT.replace('os.environ["ACKCLOCK_PEER"]', '"10.77.0.1"')
+INNER = f"""
+import sys
+import ackclock as ac
+scenario = {SCENARIO!r}
+with ac.shell(scenario, internet=True) as net:
+    net.run([sys.executable, "-c", {OUTER_CLIENT!r}], check=True)
+(one,) = net.dataset().manifest["shell"]["connections"]
+print(one["ends"]["program"][0], one["ends"]["peer"][0])
+"""
+
+
+@in_namespaces
+def test_a_network_inside_another_reaches_its_peer():
+    with ac.shell(SCENARIO, peer=SERVER) as net:
+        done = net.run([PYTHON, "-c", INNER], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.returncode) == ("300000\n10.77.1.2 10.77.0.1\n", 0), done.stderr
+    (outer,) = net.dataset().manifest["shell"]["connections"]
+    assert outer["ends"]["peer"][0] == "10.77.0.1"
+    assert outer["to"]["program"]["delivered_bytes"] == 300_000
 
 
 @in_namespaces

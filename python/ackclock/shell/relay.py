@@ -4,7 +4,7 @@ The bridge redirects packets whose destination is no end to the first end's sock
 their source to an address that `relayed` maps to the original ends. TCP is terminated there, so the kernel's TCP
 crosses the simulated network; its data are copied to a second connection, of this machine. Datagrams are forwarded one
 by one; those that full socket buffers lose are counted. Echo requests of ICMP take a socket of the bridge (`echo`).
-Special destinations: `HOST` and `HOST_6` are this machine, and `NAME_SERVER` its name server.
+Special destinations (`addresses`) are this machine, and its name server.
 """
 
 from __future__ import annotations
@@ -17,14 +17,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ackclock.shell.addresses import Subnet
 from ackclock.shell.echo import Echo
 from ackclock.shell.sockets import Address, Relayed
-
-#: This machine, by the names "host" and "host6", and its name server.
-HOST, HOST_6, NAME_SERVER = "10.77.0.254", "fd00:77::fe", "10.77.0.253"
-
-#: Addresses of this machine for programs, and its own for itself.
-LOOPBACK = {HOST: "127.0.0.1", HOST_6: "::1"}
 
 #: An address of the Internet (RFC 3513 section 2.4), to which no packet is sent.
 SOME_GLOBAL = ("2000::1", 9)
@@ -43,9 +38,14 @@ class Relay:
     """A thread that relays connections until it is stopped."""
 
     def __init__(
-        self, tcp: Sequence[socket.socket], udp: Sequence[socket.socket], relayed: Relayed, icmp: socket.socket
+        self,
+        tcp: Sequence[socket.socket],
+        udp: Sequence[socket.socket],
+        relayed: Relayed,
+        icmp: socket.socket,
+        subnet: Subnet = Subnet(),  # noqa: B008 (a constant)
     ) -> None:
-        self._udp, self._relayed = udp, relayed
+        self._udp, self._relayed, self._subnet = udp, relayed, subnet
         self._udp_flows: dict[Address, socket.socket] = {}
         #: Datagrams that a full socket buffer has lost; complete when it is stopped.
         self.lost_datagrams = 0
@@ -54,7 +54,7 @@ class Relay:
         for each in udp:
             each.setblocking(False)
             self._loop.add_reader(each, self._send, each)
-        self._echo = Echo(self._loop, icmp, lambda address: LOOPBACK.get(address, address))
+        self._echo = Echo(self._loop, icmp, subnet.local)
         self._tasks: set[asyncio.Task[None]] = set()
         self._servers = [self._loop.run_until_complete(asyncio.start_server(self._accept, sock=each)) for each in tcp]
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
@@ -87,9 +87,9 @@ class Relay:
         if found is None:
             return None
         host, port = found[0]
-        if host == NAME_SERVER:
+        if host == self._subnet.name_server:
             host = _name_server()
-        return LOOPBACK.get(host, host), port
+        return self._subnet.local(host), port
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Relay a TCP connection in a task."""

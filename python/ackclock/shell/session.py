@@ -28,6 +28,7 @@ from ackclock.plan import Plan
 from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
 from ackclock.shell import plans
+from ackclock.shell.addresses import free_subnet
 from ackclock.shell.namespaces import LISTENING_S, End, check
 from ackclock.shell.relay import Relay
 from ackclock.shell.sockets import Sockets
@@ -155,9 +156,10 @@ class Network:
         place = self._open.enter_context(folders.temporary_folder())
         place.chmod(0o755)
         self._open.callback(self._reap)
+        subnet = free_subnet()
         for name in self._names:
             interval_s = max(self._plan.record.interval_s, MIN_REPORTS_S)
-            end = End(name, self._names, place, self._mtu, interval_s, internet=self._internet)
+            end = End(name, self._names, place, self._mtu, interval_s, internet=self._internet, subnet=subnet)
             self._open.enter_context(signals.cleanup(end.kill))
             self._ends[name] = end
         if self._captures:
@@ -179,7 +181,7 @@ class Network:
         self._sockets = Sockets(self._started_s, self._bridge.relayed)
         if self._internet:
             sockets = self._ends[self._names[0]].relay_sockets
-            self._relay = Relay(sockets[::2], sockets[1::2], self._bridge.relayed, self._icmp[0])
+            self._relay = Relay(sockets[::2], sockets[1::2], self._bridge.relayed, self._icmp[0], subnet)
             self._open.callback(self._relay.stop)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._names]
         for reader in self._readers:
