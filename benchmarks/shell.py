@@ -65,7 +65,7 @@ def soak(rate: str, arguments: argparse.Namespace) -> None:
     queue = {"discipline": "pfifo", "limit": "1bdp"}
     network = {"topology": "dumbbell", "rate": rate, "rtt": "40ms", "queue": queue}
     print("       s   resident MiB")
-    with ac.shell({"duration": "1s", "network": network, "record": {"interval": "10ms"}}) as net:
+    with ac.shell({"duration": "1s", "network": network, "record": {"interval": "1ms"}}) as net:
         net.serve([("peer", [sys.executable, "-c", SERVER])])
         client = net.popen([sys.executable, "-c", CLIENT, "10.77.0.1", str(arguments.seconds)], stdout=-1, text=True)
         start_s = time.monotonic()
