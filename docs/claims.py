@@ -28,6 +28,7 @@ RECORDED = (
     "docs/concepts/linux.md",
     "docs/concepts/mean-field.md",
     "docs/concepts/metrics.md",
+    "docs/concepts/programs.md",
     "docs/concepts/scoreboard.md",
     "docs/concepts/simulators.md",
     "docs/guides/host.md",

@@ -292,7 +292,7 @@ class Bridge:
         simulation: Simulation,
         ends: Sequence[tuple[str, int, Sequence[str], str | None]],
         routes: Sequence[tuple[int, int, int, int]],
-        relay: tuple[str, int, int] | None = None,
+        relay: tuple[list[tuple[str, int, int]], int] | None = None,
     ) -> Bridge:
         """Begin between ends (name, descriptor, addresses, capture) by routes (two of them, a range of flows)."""
 

@@ -14,7 +14,11 @@ from shell.test_shell import CLIENT, PYTHON, SERVER, in_namespaces
 from small_networks import dumbbell
 
 import ackclock as ac
-from ackclock.shell.relay import HOST, Relay
+from ackclock.shell.addresses import Subnet
+from ackclock.shell.echo import VERSIONS, Request, _open, parse, reply
+from ackclock.shell.relay import Relay
+
+HOST, HOST_6 = Subnet().host, Subnet().host6
 
 SCENARIO = f'duration = "1s"\n{dumbbell("20Mbit", "40ms", "100p")}\n'
 
@@ -43,10 +47,11 @@ except ConnectionError as error:
 
 
 @contextlib.contextmanager
-def servers() -> Iterator[tuple[int, int]]:
+def servers(address: str = "127.0.0.1") -> Iterator[tuple[int, int]]:
     """Ports of a server of TCP, which sends `LENGTH` bytes after the last of a request, and of one that echoes UDP."""
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        udp.bind(("127.0.0.1", 0))
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as tcp, socket.socket(family, socket.SOCK_DGRAM) as udp:
+        udp.bind((address, 0))
 
         def stream() -> None:
             accepted, _ = tcp.accept()
@@ -101,21 +106,19 @@ def test_without_it_nothing_is_reached():
     assert done.stdout == ""
 
 
-def test_hosts_cannot_reach_the_internet():
-    with pytest.raises(ac.InputError, match="--internet: found programs at hosts"):
-        ac.shell("scenarios/fat-tree.toml", at=["h0", "h1"], internet=True)
-
-
 def test_an_address_that_names_no_connection_is_reset():
     tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
     port = tcp.getsockname()[1]
-    relay = Relay(tcp, udp, lambda _: None)
+    bridge, icmp = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    relay = Relay([tcp], [udp], lambda _: None, icmp)
     try:
         with pytest.raises(ConnectionResetError), socket.create_connection(("127.0.0.1", port), timeout=5) as stream:
             stream.recv(1)
     finally:
         relay.stop()
+        bridge.close()
+        icmp.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
@@ -129,13 +132,106 @@ def test_datagrams_that_a_full_buffer_loses_are_counted():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as program:
         for _ in range(500):
             program.sendto(bytes(1000), udp.getsockname())
-    relay = Relay(tcp, udp, relayed.append)  # no destination is known: each is dropped
+    bridge, icmp = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    relay = Relay([tcp], [udp], relayed.append, icmp)  # no destination is known: each is dropped
     end_s = time.monotonic() + 30
     while not relayed and time.monotonic() < end_s:
         time.sleep(0.01)
     relay.stop()  # after the datagrams that it is reading
+    bridge.close()
+    icmp.close()
     assert len(relayed) + relay.lost_datagrams == 500
     assert 0 < len(relayed) < 500
+
+
+#: A program: TCP and UDP over IPv6 with a server of this machine, and echo requests to it over both versions.
+SIX = """
+import socket, subprocess, sys
+tcp, udp = map(int, sys.argv[1:3])
+with socket.create_connection(("host6", tcp)) as stream:
+    stream.sendall(b"please")
+    stream.shutdown(socket.SHUT_WR)
+    print(sum(iter(lambda: len(stream.recv(65536)), 0)))
+with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as datagrams:
+    datagrams.settimeout(5)
+    datagrams.sendto(b"six", ("host6", udp))
+    print(datagrams.recv(99).decode())
+for family, protocol, name, kind in ((2, 1, "host", 8), (10, 58, "host6", 128)):
+    with socket.socket(family, socket.SOCK_DGRAM, protocol) as echo:
+        echo.settimeout(5)
+        for count in range(2):
+            echo.sendto(bytes([kind, 0, 0, 0, 0, 0, 0, count]) + b"payload", (name, 0))
+            content = echo.recv(99)
+            print(content[0], content[7], content[8:].decode())
+"""
+
+
+def pings_are_permitted() -> bool:
+    try:
+        for version in VERSIONS.values():
+            _open(version).close()
+    except PermissionError:
+        return False
+    return True
+
+
+@in_namespaces
+@pytest.mark.skipif(not pings_are_permitted(), reason="this machine forbids its users ping")
+def test_ipv6_and_ping_reach_this_machine_across_the_network():
+    with servers("::1") as ports, ac.shell(SCENARIO, internet=True) as net:
+        done = net.run([PYTHON, "-c", SIX, *map(str, ports)], capture_output=True, text=True, timeout=60, check=True)
+    pings = ["0 0 payload", "0 1 payload", "129 0 payload", "129 1 payload"]
+    assert done.stdout.splitlines() == [str(LENGTH), "six", *pings]
+    shell = net.dataset().manifest["shell"]
+    assert [each["ends"]["peer"][0] for each in shell["connections"]] == [HOST_6, HOST_6, HOST, HOST_6]
+    for each in shell["connections"]:
+        assert each["to"]["program"]["delay_mean_s"] > 0.02
+    assert (shell["unknown_packets"], shell["relay_forbidden_echoes"]) == (0, 0)
+
+
+#: A program in a network in a network: it reaches the outer one's peer through both.
+OUTER_CLIENT = CLIENT.replace('os.environ["ACKCLOCK_PEER"]', '"10.77.0.1"')
+INNER = f"""
+import sys
+import ackclock as ac
+scenario = {SCENARIO!r}
+with ac.shell(scenario, internet=True) as net:
+    net.run([sys.executable, "-c", {OUTER_CLIENT!r}], check=True)
+(one,) = net.dataset().manifest["shell"]["connections"]
+print(one["ends"]["program"][0], one["ends"]["peer"][0])
+"""
+
+
+@in_namespaces
+def test_a_network_inside_another_reaches_its_peer():
+    with ac.shell(SCENARIO, peer=SERVER) as net:
+        done = net.run([PYTHON, "-c", INNER], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.returncode) == ("300000\n10.77.1.2 10.77.0.1\n", 0), done.stderr
+    (outer,) = net.dataset().manifest["shell"]["connections"]
+    assert outer["ends"]["peer"][0] == "10.77.0.1"
+    assert outer["to"]["program"]["delivered_bytes"] == 300_000
+
+
+@in_namespaces
+def test_programs_at_hosts_reach_servers_behind_the_first_host():
+    words = [PYTHON, "-c", PROGRAM]
+    with servers() as ports, ac.shell("scenarios/leaf-spine.toml", at=["h0", "h3", "h5"], internet=True) as net:
+        done = net.run([*words, *map(str, ports), str(closed_port())], stdout=-1, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [str(LENGTH), "0", "1", "2", "ConnectionResetError"]
+    ends = [each["ends"] for each in net.dataset().manifest["shell"]["connections"]]
+    assert [sorted(each) for each in ends] == [["h0", "h5"]] * 3
+    assert ends[0]["h0"] == (HOST, ports[0])
+
+
+def test_what_is_no_echo_request_is_dropped():
+    request = Request(4, b"\x0a\x4d\x00\x02", b"\xc6\x33\x64\x01", 7, bytes([8, 0, 0, 0, 0, 7, 0, 1]) + b"x")
+    packet = reply(request, request.message)
+    assert parse(packet) is None
+    asked = packet[:20] + b"\x08" + packet[21:]
+    assert parse(asked) == Request(4, packet[12:16], packet[16:20], 7, asked[20:])
+    for length in range(len(asked)):
+        assert parse(asked[:length]) is None or length >= 28
+    assert parse(asked[:6] + b"\x20" + asked[7:]) is None
 
 
 #: A program that ends with downloads on their way.

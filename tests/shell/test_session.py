@@ -14,9 +14,11 @@ from shell.test_shell import CLIENT, PYTHON, SCENARIO, SERVER, in_namespaces, ru
 from small_networks import dumbbell
 
 import ackclock as ac
+from ackclock import _core
 from ackclock.figures import curves
 from ackclock.input.source import Source
 from ackclock.metrics import runs
+from ackclock.scenario import planning
 from ackclock.shell import plans, sockets
 
 pytest_plugins = ["pytester"]
@@ -34,6 +36,30 @@ def test_programs_run_in_the_network_one_after_the_other(tmp_path: Path):
     assert data.flows["delivered_bytes"].min() >= 300_000
     assert data.flows.height == 2
     assert len(ac.capture([tmp_path / "captures" / "program.pcap"]).data.flows) == 2
+
+
+AT_LINKS = f"""
+duration = "1s"
+{dumbbell("10Mbit", "40ms", "20p")}
+[record]
+pcap = ["link:bottleneck", "receivers"]
+"""
+
+
+@in_namespaces
+def test_links_of_the_scenario_are_captured(tmp_path: Path):
+    """A connection has its own addresses behind the bottleneck, too; without a folder nothing is captured."""
+    with ac.shell(AT_LINKS, peer=SERVER, captures=tmp_path / "captures") as net:
+        net.run([PYTHON, "-c", CLIENT], stdout=subprocess.DEVNULL, check=True)
+    files = [next((tmp_path / "captures").glob(name)) for name in ("*bottleneck.pcap", "*receivers.pcap", "peer.pcap")]
+    link, receivers, peer = (ac.capture([file]).data.flows for file in files)
+    names = ["source", "destination"]
+    for flows in (link, receivers):
+        assert flows.select(names).equals(peer.select(names))
+        assert flows["delivered_bytes"][0] > 200_000  # the last ACKs are on their way when the program ends
+    with ac.shell(AT_LINKS, peer=SERVER) as net:
+        net.run([PYTHON, "-c", CLIENT], stdout=subprocess.DEVNULL, check=True)
+    assert net.dataset().transmissions.height == 0
 
 
 LOSSY = f"""
@@ -229,6 +255,17 @@ def test_programs_are_hosts_of_a_graph():
     flows = data.flows
     assert sorted(zip(flows["source"], flows["destination"], strict=True)) == [("web", "home"), ("web", "office")]
     assert flows["delivered_bytes"].min() >= 300_000
+
+
+@pytest.mark.parametrize("name", ["web", "mixed-traffic", "leaf-spine"])
+def test_the_scenarios_traffic_lasts_for_hours(name: str):
+    """All transfers are made before the run, so there is an end."""
+    nodes = ("h0", "h3") if name == "leaf-spine" else ()
+    loaded = plans.with_programs(planning.source(Path(f"scenarios/{name}.toml")), nodes)
+    plan = plans.planned(loaded, nodes=nodes)
+    transfers = len(_core.drawn(plan.engine_json, plan.seeds[0])["transfers"]["start_s"])
+    assert transfers == pytest.approx(plans.MAX_TRANSFERS, rel=0.2)  # a scenario's seconds are a small sample
+    assert all(each.workload["stop_s"] > 300 for each in plan.traffic)
 
 
 @pytest.mark.parametrize(

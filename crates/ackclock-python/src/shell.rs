@@ -26,19 +26,23 @@ pub struct Bridge {
 /// An end: its name, the descriptor of its device, its addresses, and the file of a capture.
 type EndOfBridge = (String, i32, Vec<IpAddr>, Option<String>);
 
+/// A relay: address, ports of TCP and UDP by version of IP, and the descriptor of its socket for ICMP.
+type RelayOfBridge = (Vec<(IpAddr, u16, u16)>, i32);
+
 #[pymethods]
 impl Bridge {
     /// Begin. `ends` have a name, the file descriptor of a device, which is duplicated, addresses, and the file of a
     /// capture. `routes` are between two of them, by their numbers, the senders' end of the simulation's external
-    /// flows first: of those the first, and that after the last. `relay` is the address and
-    /// the ports for TCP and UDP, at the first end, of the relay for hosts that are no end. Raises `OSError`.
+    /// flows first: of those the first, and that after the last. `relay` describes the relay for hosts that are no end:
+    /// for each version of IP its address at the first end and the ports for TCP and UDP, and the file descriptor of a
+    /// socket for its ICMP, which is duplicated. Raises `OSError`.
     #[new]
     #[pyo3(signature = (simulation, ends, routes, relay=None))]
     fn new(
         simulation: &Simulation,
         ends: Vec<EndOfBridge>,
         routes: Vec<(usize, usize, u32, u32)>,
-        relay: Option<(IpAddr, u16, u16)>,
+        relay: Option<RelayOfBridge>,
     ) -> PyResult<Bridge> {
         let names = ends.iter().map(|(name, ..)| name.clone()).collect();
         let open = |(_, device, addresses, capture): EndOfBridge| -> PyResult<shell::Device> {
@@ -54,10 +58,18 @@ impl Bridge {
             flows: first..after,
         };
         let routes = routes.into_iter().map(route).collect();
-        let relay = relay.map(|(address, tcp_port, udp_port)| shell::Relay {
-            address,
-            ports: [tcp_port, udp_port],
-        });
+        let relay = relay
+            .map(|(listeners, icmp)| -> PyResult<shell::Relay> {
+                let listener = |(address, tcp_port, udp_port)| shell::Listener {
+                    address,
+                    ports: [tcp_port, udp_port],
+                };
+                Ok(shell::Relay {
+                    listeners: listeners.into_iter().map(listener).collect(),
+                    icmp: ackclock_linux::duplicate(icmp)?,
+                })
+            })
+            .transpose()?;
         let bridge = shell::Bridge::start(simulation.shared(), devices, routes, relay)?;
         Ok(Bridge {
             keys: bridge.keys(),

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -253,11 +253,20 @@ impl Carrier {
         let mut entered = false;
         for index in 0..self.ends.len() {
             for _ in 0..BATCH {
-                let Some(length) = self.read(index)? else {
+                let Some(length) = read(&self.ends[index].tun, &mut self.buffer)? else {
                     break;
                 };
                 entered |= self.enter(simulation, index, length, now)?;
             }
+        }
+        for _ in 0..BATCH {
+            let Some(relay) = &self.relay else {
+                break;
+            };
+            let Some(length) = read(&relay.icmp, &mut self.buffer)? else {
+                break;
+            };
+            entered |= self.enter(simulation, RELAY_END, length, now)?;
         }
         if entered {
             simulation.advance(now);
@@ -274,15 +283,6 @@ impl Carrier {
         Ok(next)
     }
 
-    /// Read a packet of a device; returns its length.
-    fn read(&mut self, index: usize) -> io::Result<Option<usize>> {
-        match rustix::io::read(&self.ends[index].tun, &mut self.buffer[..]) {
-            Ok(length) => Ok(Some(length)),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// The packet in the buffer enters the simulation from a device; returns whether it did.
     fn enter(
         &mut self,
@@ -293,7 +293,8 @@ impl Carrier {
     ) -> io::Result<bool> {
         let bytes = &mut self.buffer[..length];
         let mut header = ip::header(bytes);
-        if let (Some(relay), Some(found)) = (self.relay.filter(|_| from == RELAY_END), header) {
+        let relay = self.relay.as_ref().filter(|_| from == RELAY_END);
+        if let (Some(relay), Some(found)) = (relay, header) {
             let (destination, _) = found.key.destination;
             if relay.restore(bytes, destination, &self.connections.all) {
                 header = ip::header(bytes);
@@ -327,14 +328,16 @@ impl Carrier {
         Ok(true)
     }
 
-    /// The route of a packet from a device, and the end at which it enters; `None` if no other end has its address.
+    /// The route of a packet from a device, and the end at which it enters; `None` if no other end has its address. Hosts
+    /// outside are behind the relay's end, if there is a relay.
     fn route(&self, from: usize, header: &Header) -> Option<(usize, FlowEnd)> {
         let (address, _) = header.key.destination;
         let to = if self.ends.len() == 2 {
             1 - from
         } else {
             let mut ends = self.ends.iter();
-            ends.position(|end| end.addresses.contains(&address))?
+            let found = ends.position(|end| end.addresses.contains(&address));
+            found.or_else(|| self.relay.as_ref().map(|_| RELAY_END))?
         };
         self.connections.route(from, to)
     }
@@ -375,8 +378,14 @@ impl Carrier {
         if let Some(capture) = &mut end.capture {
             capture.write(now, &packet.bytes)?;
         }
-        if let Some(relay) = self.relay.filter(|_| index == RELAY_END) {
+        if let Some(relay) = self.relay.as_ref().filter(|_| index == RELAY_END) {
             let is_outside = !end.addresses.contains(&key.destination.0);
+            if is_outside && ip::ICMP.contains(&key.protocol) {
+                if rustix::io::write(&relay.icmp, &packet.bytes).is_err() {
+                    self.report.unwritten += 1;
+                }
+                return Ok(());
+            }
             if is_outside && !relay.redirect(&mut packet.bytes, packet.tag, &key) {
                 self.report.unknown += 1;
                 return Ok(());
@@ -401,9 +410,10 @@ impl Carrier {
             tv_sec: 0,
             tv_nsec: asleep as _,
         };
-        let ends = self.ends.iter();
-        let mut ready: Vec<_> = ends
-            .map(|end| PollFd::new(&end.tun, PollFlags::IN))
+        let sources = self.ends.iter().map(|end| end.tun.as_fd());
+        let sources = sources.chain(self.relay.iter().map(|relay| relay.icmp.as_fd()));
+        let mut ready: Vec<_> = sources
+            .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
             .collect();
         match poll(&mut ready, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -417,5 +427,14 @@ impl Carrier {
             self.rested = self.now();
         }
         Ok(())
+    }
+}
+
+/// Read a packet; returns its length, `None` if there is none.
+fn read(source: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match rustix::io::read(source, buffer) {
+        Ok(0) | Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Ok(length) => Ok(Some(length)),
+        Err(error) => Err(error.into()),
     }
 }

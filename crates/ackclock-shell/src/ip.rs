@@ -50,6 +50,8 @@ pub const RST: u8 = 4;
 /// Protocol number of TCP.
 pub const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// Protocol numbers of ICMP and ICMPv6.
+pub const ICMP: [u8; 2] = [1, 58];
 
 /// Read the header of an IP packet; `None` if it is none or damaged. Extension headers of IPv6 are not followed: their
 /// connections have no ports.
@@ -151,36 +153,45 @@ pub fn mark(packet: &mut [u8]) {
     }
 }
 
-/// Write other addresses and ports into a packet of TCP or UDP over IPv4, with its checksums; returns false for any other
-/// packet, and leaves it as it is.
+/// Write other addresses and ports into a packet of TCP or UDP, with its checksums; returns false for any other packet,
+/// for fragments, IPv6 with extension headers and addresses of the other version, and leaves it as it is.
 pub fn readdress(packet: &mut [u8], source: (IpAddr, u16), destination: (IpAddr, u16)) -> bool {
-    let (IpAddr::V4(from), IpAddr::V4(to)) = (source.0, destination.0) else {
+    let Some(protocol) = header(packet).map(|header| header.key.protocol) else {
         return false;
     };
-    let Some(header) = header(packet).filter(|_| packet[0] >> 4 == 4) else {
-        return false;
+    let (addresses_at, addresses, at) = match (packet[0] >> 4, source.0, destination.0) {
+        (4, IpAddr::V4(from), IpAddr::V4(to)) => {
+            let is_fragment = (packet[6] & 0x3f, packet[7]) != (0, 0);
+            if is_fragment {
+                return false;
+            }
+            let addresses = [from.octets(), to.octets()].concat();
+            (12, addresses, usize::from(packet[0] & 15) * 4)
+        }
+        (6, IpAddr::V6(from), IpAddr::V6(to)) => (8, [from.octets(), to.octets()].concat(), 40),
+        _ => return false,
     };
-    let at = usize::from(packet[0] & 15) * 4;
-    let (least, sum) = match header.key.protocol {
+    let (least, sum) = match protocol {
         TCP => (20, at + 16),
         UDP => (8, at + 6),
         _ => return false,
     };
-    let is_fragment = (packet[6] & 0x3f, packet[7]) != (0, 0);
-    if is_fragment || packet.len() < at + least {
+    if packet.len() < at + least {
         return false;
     }
-    let has_sum = header.key.protocol == TCP || packet[sum..sum + 2] != [0, 0]; // RFC 768: none
-                                                                                // The pseudo header has the addresses, too.
-    let (sums, both): (&[usize], &[usize]) = if has_sum {
-        (&[sum], &[10, sum])
-    } else {
-        (&[], &[10])
-    };
-    replace(packet, 12, &[from.octets(), to.octets()].concat(), both);
+    let has_sum = protocol == TCP || packet[sum..sum + 2] != [0, 0]; // RFC 768: none
+    let sums: &[usize] = if has_sum { &[sum] } else { &[] };
+    // The pseudo header has the addresses, too; IPv6 has no checksum of its header.
+    let header_sums: &[usize] = if addresses_at == 12 { &[10] } else { &[] };
+    replace(
+        packet,
+        addresses_at,
+        &addresses,
+        &[header_sums, sums].concat(),
+    );
     let ports = [source.1.to_be_bytes(), destination.1.to_be_bytes()].concat();
     replace(packet, at, &ports, sums);
-    if header.key.protocol == UDP && has_sum && packet[sum..sum + 2] == [0, 0] {
+    if protocol == UDP && has_sum && packet[sum..sum + 2] == [0, 0] {
         packet[sum..sum + 2].fill(0xff);
     }
     true
@@ -308,6 +319,33 @@ mod tests {
                 assert_eq!(checksum(&packet[..20]), 0xffff);
                 assert_eq!(transport_sum(&packet), 0xffff);
             }
+        }
+    }
+
+    #[test]
+    fn another_address_of_ipv6_keeps_the_checksum_right() {
+        let outside = ("2001:db8::443".parse().expect("an address"), 443);
+        let relay = ("fd00:77::1".parse().expect("an address"), 65535);
+        for (protocol, sum_at) in [(TCP, 56), (UDP, 46)] {
+            let mut packet = vec![0x60, 0, 0, 0, 0, 34, protocol, 64];
+            packet.extend([0xfd; 32]);
+            packet.extend([0x1f, 0x90, 0xd4, 0x31]);
+            packet.extend([7; 30]);
+            packet[sum_at..sum_at + 2].fill(0);
+            // RFC 8200 section 8.1: addresses, length, protocol; the words' order does not matter to the sum.
+            let pseudo_sum = |packet: &[u8]| {
+                let mut summed = packet[8..].to_vec();
+                summed.extend([0, 34, 0, protocol]);
+                checksum(&summed)
+            };
+            let sum = !pseudo_sum(&packet);
+            packet[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
+            assert!(readdress(&mut packet, outside, relay));
+            let key = header(&packet).expect("a packet").key;
+            assert_eq!((key.source, key.destination), (outside, relay));
+            assert_eq!(pseudo_sum(&packet), 0xffff);
+            let ipv4 = (IpAddr::from([127, 0, 0, 1]), 9);
+            assert!(!readdress(&mut packet, ipv4, ipv4));
         }
     }
 

@@ -26,4 +26,4 @@ pub use bridge::{Bridge, Device, Report, Shared};
 pub use connections::{Connection, Counts, Route};
 pub use ip::Key;
 pub use lateness::Lateness;
-pub use outside::{Keys, Relay};
+pub use outside::{Keys, Listener, Relay};

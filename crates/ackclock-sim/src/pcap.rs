@@ -9,6 +9,8 @@
 //! which ticks each millisecond (`numbers`). Datagrams have their own identifications, and those of QUIC their content.
 //! Each flow has its own pair of
 //! addresses, 10.0.0.0/9 the senders and 10.128.0.0/9 the receivers. The time to live is 64 and falls at each link.
+//! Packets of programs (`external`) have their own bytes, with the ECN bits at the vantage point and an unchanged time to
+//! live.
 //!
 //! Fate and cause of each packet are recorded with the captures (`ground_truth`).
 //!
@@ -27,6 +29,7 @@ use ackclock_core::Time;
 use ackclock_pcap::savefile;
 use ackclock_plan::{FlowPlan, PathPlan, Plan};
 
+use crate::external::ExternalPacket;
 use crate::options::Block;
 use crate::packet::{Ecn, Packet};
 use crate::queue::FlowHeaders;
@@ -68,6 +71,8 @@ pub struct Carried<'a> {
     pub blocks: &'a [Block],
     /// Payload of a datagram; zeros follow it up to the datagram's length.
     pub content: &'a [u8],
+    /// A program's packet, which is captured as it is.
+    pub external: Option<&'a ExternalPacket>,
 }
 
 /// A packet in transit: its frame, and the key of its ground truth, which has the time at which it was sent.
@@ -178,11 +183,16 @@ impl Captures {
     ) {
         self.make_room(packet.attachment);
         let InTransit { frame, row } = &mut self.in_transit[packet.attachment as usize];
-        let header = match self.connections.get_mut(&packet.flow) {
-            Some(connection) => connection.compose(packet, carried.blocks, frame),
-            None => frame.set_datagram(packet, carried.content),
+        let header = if let Some(external) = carried.external {
+            frame.set_external(external)
+        } else {
+            let header = match self.connections.get_mut(&packet.flow) {
+                Some(connection) => connection.compose(packet, carried.blocks, frame),
+                None => frame.set_datagram(packet, carried.content),
+            };
+            frame.set_codepoint(self.headers.of(packet.flow).dscp);
+            header
         };
-        frame.set_codepoint(self.headers.of(packet.flow).dscp);
         *row = self.ground_truth.send(packet, header, reason, time);
         self.ground_truth.write_resolved(now);
         self.record_frame(packet, host(packet.kind.is_forward()), time, now);

@@ -1,4 +1,4 @@
-"""`ackclock new`: templates of algorithms for a checkout, and of a transport stack for any folder."""
+"""`ackclock new`: templates of algorithms for a checkout, of a transport stack for any folder, and traces of links."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ackclock.errors import InputError
 if TYPE_CHECKING:
     from ackclock.scaffold.new import Family, File
 
+#: Models of traces (`scaffold.traces.MODELS`).
+MODELS = ("docsis", "leo", "wifi")
+
 _name: Callable[[Callable[..., Any]], Callable[..., Any]] = click.argument(
     "name", cls=Argument, metavar="NAME", help="Its name in scenarios, such as my_reno."
 )
@@ -27,7 +30,7 @@ _dry_run: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 @click.group(cls=Group, no_args_is_help=True)
 def new() -> None:
-    """Add your own algorithm to a source checkout, or begin a transport stack of your own."""
+    """Add your own algorithm to a source checkout, begin a transport stack of your own, or make a trace for a link."""
 
 
 @new.command("control")
@@ -106,6 +109,52 @@ def stack(*, name: str, out: Path | None, quinn: bool, dry_run: bool) -> None:
         in_c = f"cc -std=c11 -O2 -Wall -shared -fPIC -o {library} {name}.c"
         build = "cargo build --release --locked" if quinn else in_c
         click.echo(f"next: cd {folder} && {build} && ackclock check stack {library}", err=True)
+
+
+@new.command("trace")
+@click.argument("model", cls=Argument, type=click.Choice(MODELS), help=f"{', '.join(MODELS[:-1])} or {MODELS[-1]}.")
+@click.argument("file", cls=Argument, metavar="FILE", type=FILE, help="The file to write, such as wifi.csv.")
+@click.option("--seed", metavar="N", type=click.IntRange(0), default=1, help="Of the random numbers.")
+@click.option("--duration", metavar="TIME", default="60s", help="Its length, after which it repeats.")
+@click.option("--stations", metavar="N", type=click.IntRange(0, 50), default=2, help="wifi: others that contend.")
+@click.option("--rate", metavar="RATE", default="20Mbit", help="docsis: rate of the service, at most 500Mbit.")
+def trace(*, model: str, file: Path, seed: int, duration: str, stations: int, rate: str) -> None:
+    """Write a trace that a link may follow, by a model with published parameters.
+
+    docsis is the upstream of a cable modem (request and grant), leo a low-orbit satellite link with another delay
+    every 15 s, wifi the downlink of an IEEE 802.11n station (aggregation, contention, rate adaptation). The same
+    options give the same bytes.
+
+    Examples:
+        ackclock new trace leo leo.csv
+        ackclock new trace wifi wifi.csv --seed 7 --duration 30s --stations 5
+        ackclock new trace docsis up.csv --rate 50Mbit
+    """
+    from ackclock.dataset import folders
+    from ackclock.input import units
+    from ackclock.scaffold import traces
+
+    settings = traces.Settings(
+        duration_s=_amount("--duration", duration, units.time_s, "10ms", "1h"),
+        seed=seed,
+        stations=stations,
+        rate_bps=_amount("--rate", rate, units.rate_bps, "100kbit", "500Mbit"),
+    )
+    with folders.write_errors(file):
+        file.write_text(traces.csv(model, settings), encoding="ascii")
+    click.echo(f"wrote {file}")
+
+
+def _amount(option: str, text: str, parse: Callable[[object], float], least: str, most: str) -> float:
+    """Return a quantity between two others. Raises `InputError`."""
+    from ackclock.input.units import UnitError
+
+    try:
+        if parse(least) <= (found := parse(text)) <= parse(most):
+            return found
+    except UnitError as error:
+        raise InputError(f"{option}: found {text}; {error}") from None
+    raise InputError(f"{option}: found {text}; expected {least} to {most}")
 
 
 def _write(family: Family, files: tuple[File, ...], checkout: Path, *, dry_run: bool) -> None:

@@ -49,7 +49,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 @options.seed
 @options.settings
 @options.out("Folder of the result (default: results/SCENARIO-shell, with --set also -KEY-…).")
-@click.option("--pcap", is_flag=True, help="Capture the packets at both ends.")
+@click.option("--pcap", is_flag=True, help="Capture the packets at each end, and where record.pcap asks for it.")
 @options.report
 @options.collected
 def shell(
@@ -67,11 +67,11 @@ def shell(
 
     The program is at the receivers' end: what it downloads is queued, delayed and lost as the data of the scenario's
     flows, which are simulated beside it. The server (--peer) is at the senders' end, with the name "peer" and the
-    address $ACKCLOCK_PEER; with --internet all other servers are behind that end, too. Nothing outside the two
+    address $ACKCLOCK_PEER; with --internet all other servers are behind that end, too. Nothing outside the
     namespaces is touched, and no root is needed. The exit status is the program's. Options stand before the scenario.
 
     In a network of hosts (graph, fat tree, leaf–spine), --at puts commands at hosts, which know each other by name. The
-    last one is the program; it starts when the others listen.
+    last one is the program; it starts when the others listen. With --internet, real servers are behind the first.
 
     Examples:
         ackclock shell --peer 'python3 -m http.server 80' scenarios/dumbbell.toml -- curl -so page http://peer/

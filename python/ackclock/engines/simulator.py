@@ -60,7 +60,7 @@ class SimulatorEngine(Engine):
                 from ackclock.algorithms import prototype
 
                 stack.enter_context(prototype.reported(names))
-            captures = [stack.enter_context(_Capture(path)) for path in around.capture_files(plan, seed)]
+            captures = [stack.enter_context(Capture(path)) for path in around.capture_files(plan, seed)]
             simulation = set_up(plan, seed)
             if self.leaps:
                 simulation.enable_leaps()
@@ -105,7 +105,7 @@ def _stack_errors() -> Iterator[None]:
         raise InputError(str(error)) from None
 
 
-class _Capture:
+class Capture:
     """The file of a packet capture. What cannot be written is an `InputError`."""
 
     def __init__(self, path: Path) -> None:
@@ -113,13 +113,14 @@ class _Capture:
         with folders.write_errors(path):
             self._file = path.open("wb", buffering=0)
 
-    def __enter__(self) -> _Capture:
+    def __enter__(self) -> Capture:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def write(self, content: bytes) -> None:
+        """Write all of it, of which a write to a full pipe may take a part."""
         left = memoryview(content)
         with folders.write_errors(self._path):
             while left:
@@ -145,20 +146,21 @@ def takings(plan: Plan) -> int:
     return max(1, min(MAX_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
 
 
-def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
+def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[Capture]) -> None:
     append_rows(spool, simulation.drain(), plan)
-    _write(simulation, captures)
+    write_captures(simulation, captures)
 
 
-def _write(simulation: _core.Simulation, captures: Sequence[_Capture]) -> None:
+def write_captures(simulation: _core.Simulation, captures: Sequence[Capture]) -> None:
+    """Write the packets that were captured since the last call."""
     if captures:
         for capture, content in zip(captures, simulation.captures(), strict=True):
             capture.write(content)
 
 
-def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
+def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[Capture]) -> None:
     """The last rows and packets, and the totals."""
-    _write(simulation, captures)
+    write_captures(simulation, captures)
     append_rows(spool, simulation.finish(), plan)
 
 

@@ -62,13 +62,18 @@ def device(settings: dict[str, Any]) -> int:
         f"addr add {settings['ipv4']}/24 dev {DEVICE}",
         f"route add default dev {DEVICE}",
     ]
-    if Path("/proc/sys/net/ipv6").exists() and settings["mtu"] >= 1280:  # the least of IPv6: RFC 8200 section 5
+    if has_ipv6(settings):
         commands.append(f"-6 addr add {settings['ipv6']}/64 dev {DEVICE} nodad")
         if settings["has_ipv6_outside"]:  # without a route programs know at once that there is none
             commands.append(f"-6 route add default dev {DEVICE}")
     for words in commands:
         subprocess.run(["ip", *words.split()], check=True, capture_output=True)
     return tun
+
+
+def has_ipv6(settings: dict[str, Any]) -> bool:
+    """Return whether the end has IPv6, whose least MTU is 1280 (RFC 8200 section 5)."""
+    return Path("/proc/sys/net/ipv6").exists() and settings["mtu"] >= 1280
 
 
 def permit() -> None:
@@ -78,12 +83,15 @@ def permit() -> None:
             (Path("/proc/sys/net/ipv4") / name).write_text(value)
 
 
-def relay_sockets(ipv4: str) -> list[socket.socket]:
-    """Return a socket of TCP and one of UDP for connections with the outside (`relay`)."""
-    tcp, udp = socket.create_server((ipv4, 0), backlog=1024), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UDP_BUFFER_BYTES)
-    udp.bind((ipv4, 0))
-    return [tcp, udp]
+def relay_sockets(settings: dict[str, Any]) -> list[socket.socket]:
+    """Return, for each version of IP, a socket of TCP and one of UDP for connections with the outside (`relay`)."""
+    found = []
+    for family, name in ((socket.AF_INET, "ipv4"), (socket.AF_INET6, "ipv6"))[: 1 + has_ipv6(settings)]:
+        udp = socket.socket(family, socket.SOCK_DGRAM)
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UDP_BUFFER_BYTES)
+        udp.bind((settings[name], 0))
+        found += [socket.create_server((settings[name], 0), family=family, backlog=1024), udp]
+    return found
 
 
 def mount(settings: dict[str, Any]) -> None:
@@ -99,7 +107,7 @@ def send_device(outside: socket.socket, settings: dict[str, Any]) -> bool:
         mount(settings)
         permit()
         tun = device(settings)
-        sockets = relay_sockets(settings["ipv4"]) if settings["has_relay"] else []
+        sockets = relay_sockets(settings) if settings["has_relay"] else []
     except (OSError, subprocess.CalledProcessError) as error:
         said = error.stderr.decode().strip() if isinstance(error, subprocess.CalledProcessError) else ""
         outside.send(f"{said or error}".encode())

@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ackclock.errors import InputError
-from ackclock.shell.relay import HOST, NAME_SERVER
+from ackclock.shell.addresses import Subnet
+from ackclock.shell.relay import has_ipv6_route
 
 #: Programs that make the namespaces: util-linux and iproute2.
 PROGRAMS = ("unshare", "nsenter", "setpriv", "mount", "ip")
@@ -36,6 +37,9 @@ SWITCHES = {
 
 #: A report of sockets begins with its time; the longest.
 CLOCK, MAX_REPORT_BYTES = struct.Struct("=d"), 1 << 17
+
+#: File descriptors of an end: its device, and sockets of TCP and UDP for two versions of IP.
+MAX_DEVICES = 5
 
 #: Longest time until an end is there, in seconds.
 PATIENCE_S = 30.0
@@ -75,24 +79,34 @@ class End:
     """An end of the network: namespaces with a device, in which programs run."""
 
     def __init__(
-        self, name: str, names: Sequence[str], place: Path, mtu: int, interval_s: float, *, internet: bool = False
+        self,
+        name: str,
+        names: Sequence[str],
+        place: Path,
+        mtu: int,
+        interval_s: float,
+        *,
+        internet: bool = False,
+        subnet: Subnet = Subnet(),  # noqa: B008 (a constant)
     ) -> None:
         self.name = name
+        all_addresses = {each: subnet.end(number) for number, each in enumerate(names, 1)}
         hosts, resolver = place / "hosts", place / "resolv.conf"
-        lines = [f"{address} {each}" for each in names for address in _addresses(each, names)]
+        lines = [f"{address} {each}" for each, both in all_addresses.items() for address in both]
         is_relay = internet and name == names[0]  # its own programs cannot reach the internet
-        lines += [f"{HOST} host"] if internet and not is_relay else []
+        lines += [f"{subnet.host} host", f"{subnet.host6} host6"] if internet and not is_relay else []
         hosts.write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *lines, ""]))
         # At its own address nobody answers, which is known at once.
-        resolver.write_text(f"nameserver {NAME_SERVER if internet and not is_relay else '127.0.0.1'}\n")
+        resolver.write_text(f"nameserver {subnet.name_server if internet and not is_relay else '127.0.0.1'}\n")
         #: Its IPv4 and its IPv6 address.
-        self.addresses = ipv4, ipv6 = _addresses(name, names)
+        self.addresses = ipv4, ipv6 = all_addresses[name]
         files = {"/etc/hosts": str(hosts), "/etc/resolv.conf": str(resolver)}
         addresses = {"ipv4": ipv4, "ipv6": ipv6}
-        ways = {"has_ipv6_outside": not internet, "has_relay": is_relay}
+        # A relay's responses go to addresses outside; elsewhere a route promises that the servers can be reached.
+        ways = {"has_ipv6_outside": not internet or is_relay or has_ipv6_route(), "has_relay": is_relay}
         settings = {**addresses, **ways, "mtu": mtu, "files": files, "interval_s": interval_s}
         #: Environment variables of its programs.
-        self.variables = {"ACKCLOCK_PEER": _addresses(names[0], names)[0], "no_proxy": "*", "NO_PROXY": "*"}
+        self.variables = {"ACKCLOCK_PEER": all_addresses[names[0]][0], "no_proxy": "*", "NO_PROXY": "*"}
         self._start(settings)
 
     def _start(self, settings: Mapping[str, object]) -> None:
@@ -105,13 +119,13 @@ class End:
             theirs.close()
             self._reports.settimeout(PATIENCE_S)
             try:
-                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, 3)
+                said, self._devices, _, _ = socket.recv_fds(self._reports, 4096, MAX_DEVICES)
             except OSError as error:
                 said, self._devices = str(error).encode(), []
         if not self._devices:
             self.kill()
             raise InputError(f"shell: no network: found {said.decode() or 'an end that died'}; expected a TUN device")
-        #: Sockets of TCP and UDP for a relay, if it has one.
+        #: Sockets for a relay, if it has one: of TCP and UDP, for IPv4 and then for IPv6.
         self.relay_sockets = [socket.socket(fileno=number) for number in self._devices[1:]]
         del self._devices[1:]
         self._reports.settimeout(None)
@@ -172,9 +186,3 @@ class End:
         self._reports.close()
         while self._devices:
             os.close(self._devices.pop())
-
-
-def _addresses(name: str, names: Sequence[str]) -> tuple[str, str]:
-    """Return the IPv4 and the IPv6 address of an end: the numbers count from 1, in the order of the names."""
-    number = names.index(name) + 1
-    return f"10.77.0.{number}", f"fd00:77::{number:x}"

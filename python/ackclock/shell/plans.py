@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ackclock import _core
 from ackclock.errors import InputError, ScenarioError
 from ackclock.input.fields import nearest, shown
 from ackclock.input.source import Source
-from ackclock.plan import Plan
+from ackclock.plan import Plan, TrafficPlan
 from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
 from ackclock.shell.sockets import TOTALS, sender_of
@@ -36,6 +37,9 @@ MAX_ENDS = 32
 
 #: A run ends with its program; this is longer than any, in seconds (and a Time of the engine).
 ENDLESS_S = 1e6
+
+#: Transfers of the scenario's traffic that are made, about: all before the run begins, some 100 bytes each.
+MAX_TRANSFERS = 500_000
 
 #: Name in the dataset of the algorithm of a program's TCP.
 UNKNOWN = "unknown"
@@ -90,15 +94,32 @@ def planned(loaded: Loaded, seeds: Sequence[int] | None = None, nodes: Sequence[
         replace(each, start_s=ENDLESS_S, source={"kind": "external"}) if each.group >= first_group else each
         for each in plan.datagrams
     )
-    record = replace(plan.record, pcap=False)
+    seeds = tuple(seeds or plan.seeds)[:1]
+    end_s = traffic_end_s(plan, seeds[0])
     return replace(
         plan,
         duration_s=ENDLESS_S,
         warmup_s=0.0,
-        seeds=tuple(seeds or plan.seeds)[:1],
+        seeds=seeds,
+        traffic=tuple(_until(end_s, each) for each in plan.traffic),
         datagrams=datagrams,
-        record=record,
     )
+
+
+def traffic_end_s(plan: Plan, seed: int) -> float:
+    """Return how long the traffic of a scenario's plan can last in the shell, in seconds, for about `MAX_TRANSFERS`."""
+    if not plan.traffic:
+        return ENDLESS_S
+    transfers = len(_core.drawn(plan.engine_json, seed)["transfers"]["start_s"])
+    return min(ENDLESS_S, plan.duration_s * MAX_TRANSFERS / max(1, transfers))
+
+
+def _until(end_s: float, traffic: TrafficPlan) -> TrafficPlan:
+    """Return traffic that stops that long after it has started, or when it does by itself."""
+    stop_s = traffic.workload["stop_s"]
+    latest_s = traffic.workload["start_s"] + end_s
+    earlier_s = latest_s if stop_s is None else min(stop_s, latest_s)
+    return replace(traffic, workload={**traffic.workload, "stop_s": earlier_s})
 
 
 def routes(plan: Plan, ends: int) -> Iterator[Route]:

@@ -3,8 +3,8 @@
 The bridge redirects packets whose destination is no end to the first end's sockets (`host.relay_sockets`), and rewrites
 their source to an address that `relayed` maps to the original ends. TCP is terminated there, so the kernel's TCP
 crosses the simulated network; its data are copied to a second connection, of this machine. Datagrams are forwarded one
-by one; those that full socket buffers lose are counted. Two destinations are special: `HOST` is this machine, and
-`NAME_SERVER` its name server.
+by one; those that full socket buffers lose are counted. Echo requests of ICMP take a socket of the bridge (`echo`).
+Special destinations (`addresses`) are this machine, and its name server.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import asyncio
 import socket
 import struct
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ackclock.shell.addresses import Subnet
+from ackclock.shell.echo import Echo
 from ackclock.shell.sockets import Address, Relayed
 
-#: This machine, by the name "host", and its name server.
-HOST, NAME_SERVER = "10.77.0.254", "10.77.0.253"
+#: An address of the Internet (RFC 3513 section 2.4), to which no packet is sent.
+SOME_GLOBAL = ("2000::1", 9)
 
 #: Bytes that are read at a time, and UDP flows that are carried at a time: a further one ends the oldest.
 READ_BYTES, MAX_UDP_FLOWS = 1 << 16, 1024
@@ -34,17 +37,26 @@ RESET = struct.pack("ii", 1, 0)
 class Relay:
     """A thread that relays connections until it is stopped."""
 
-    def __init__(self, tcp: socket.socket, udp: socket.socket, relayed: Relayed) -> None:
-        self._udp, self._relayed = udp, relayed
+    def __init__(
+        self,
+        tcp: Sequence[socket.socket],
+        udp: Sequence[socket.socket],
+        relayed: Relayed,
+        icmp: socket.socket,
+        subnet: Subnet = Subnet(),  # noqa: B008 (a constant)
+    ) -> None:
+        self._udp, self._relayed, self._subnet = udp, relayed, subnet
         self._udp_flows: dict[Address, socket.socket] = {}
         #: Datagrams that a full socket buffer has lost; complete when it is stopped.
         self.lost_datagrams = 0
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(lambda *_: None)  # a connection that fails is reset, and no more is said
-        udp.setblocking(False)
-        self._loop.add_reader(udp, self._send)
+        for each in udp:
+            each.setblocking(False)
+            self._loop.add_reader(each, self._send, each)
+        self._echo = Echo(self._loop, icmp, subnet.local)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = self._loop.run_until_complete(asyncio.start_server(self._accept, sock=tcp))
+        self._servers = [self._loop.run_until_complete(asyncio.start_server(self._accept, sock=each)) for each in tcp]
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
         self._thread.start()
 
@@ -52,13 +64,15 @@ class Relay:
         """End all connections."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._server.close()
+        for server in self._servers:
+            server.close()
         for task in tuple(self._tasks):
             task.cancel()
             with suppress(asyncio.CancelledError, OSError):
                 self._loop.run_until_complete(task)
-        for each in (self._udp, *self._udp_flows.values()):
+        for each in (*self._udp, *self._udp_flows.values()):
             self._close(each)
+        self._echo.close()
         self._loop.close()
 
     def _close(self, udp: socket.socket) -> None:
@@ -73,9 +87,9 @@ class Relay:
         if found is None:
             return None
         host, port = found[0]
-        if host == NAME_SERVER:
+        if host == self._subnet.name_server:
             host = _name_server()
-        return "127.0.0.1" if host == HOST else host, port
+        return self._subnet.local(host), port
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Relay a TCP connection in a task."""
@@ -100,15 +114,20 @@ class Relay:
             if far is not None:
                 far.close()
 
-    def _send(self) -> None:
+    @property
+    def forbidden_echoes(self) -> int:
+        """Echo requests that this machine does not let its user send."""
+        return self._echo.forbidden
+
+    def _send(self, udp: socket.socket) -> None:
         """Forward the datagrams that programs have sent."""
         while True:
             try:
-                content, program = self._udp.recvfrom(READ_BYTES)
+                content, program = udp.recvfrom(READ_BYTES)
             except OSError:  # none is left
                 return
             with suppress(OSError):  # no route, or a port that nobody listens at
-                flow = self._udp_flows.get(program) or self._udp_flow(program)
+                flow = self._udp_flows.get(program) or self._udp_flow(udp, program)
                 if flow is not None:
                     self._forward(flow, content)
 
@@ -119,27 +138,35 @@ class Relay:
         except BlockingIOError:
             self.lost_datagrams += 1
 
-    def _udp_flow(self, program: Address) -> socket.socket | None:
+    def _udp_flow(self, udp: socket.socket, program: Address) -> socket.socket | None:
         """Return a new socket for the datagrams of a program's socket; None for an unknown address."""
         destination = self._destination(program[0])
         if destination is None:
             return None
-        flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        flow = socket.socket(udp.family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
             flow.connect(destination)
         except OSError:
             flow.close()
             raise
         self._udp_flows[program] = flow
-        self._loop.add_reader(flow, self._return, flow, program)
+        self._loop.add_reader(flow, self._return, udp, flow, program)
         while len(self._udp_flows) > MAX_UDP_FLOWS:
             self._close(self._udp_flows.pop(next(iter(self._udp_flows))))
         return flow
 
-    def _return(self, flow: socket.socket, program: Address) -> None:
+    def _return(self, udp: socket.socket, flow: socket.socket, program: Address) -> None:
         """Forward a datagram from outside to the program."""
         with suppress(OSError):
-            self._forward(self._udp, flow.recv(READ_BYTES), program)
+            self._forward(udp, flow.recv(READ_BYTES), program)
+
+
+def has_ipv6_route() -> bool:
+    """Return whether this machine has a route to the Internet for IPv6."""
+    with suppress(OSError), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as udp:
+        udp.connect(SOME_GLOBAL)
+        return True
+    return False
 
 
 def _dropped(udp: socket.socket) -> int:

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -18,7 +19,7 @@ from typing import Any, TypeAlias
 from ackclock import _core, repr_format
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.engines import simulator
-from ackclock.engines.engine import manifest
+from ackclock.engines.engine import RunOptions, manifest
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
@@ -27,6 +28,7 @@ from ackclock.plan import Plan
 from ackclock.scenario import overrides, planning
 from ackclock.scenario.planning import Loaded
 from ackclock.shell import plans
+from ackclock.shell.addresses import free_subnet
 from ackclock.shell.namespaces import LISTENING_S, End, check
 from ackclock.shell.relay import Relay
 from ackclock.shell.sockets import Sockets
@@ -81,8 +83,9 @@ def shell(
         peer: the command of a server at the first end, for `sh -c`; the block begins when it listens, or after 5 s.
         seed: instead of the scenario's first.
         mtu: the largest packet, in bytes, from 576 to 65535.
-        captures: a folder, which is made, for a packet capture at each end.
-        internet: let the program reach real servers: connections to other addresses leave from the peer's end.
+        captures: a folder, which is made, for a packet capture at each end, and at the hosts and links that the
+            scenario's `record.pcap` names.
+        internet: let programs reach real servers: connections to other addresses leave from the first end.
 
     Raises:
         ScenarioError: the scenario is invalid, or has no path for a program.
@@ -120,9 +123,9 @@ class Network:
         internet: bool = False,
         command_line: str = "",
     ) -> None:
-        if internet and tuple(ends) != plans.ENDS:
-            raise InputError("--internet: found programs at hosts; expected the two ends, peer and program")
         self._internet = internet
+        if captures is None:
+            plan = replace(plan, record=replace(plan.record, pcap=False))
         self._plan, self._names, self._peer, self._mtu = plan, tuple(ends), peer, mtu
         self._captures, self._command_line = captures, command_line
         self._ends: dict[str, End] = {}
@@ -153,19 +156,22 @@ class Network:
         place = self._open.enter_context(folders.temporary_folder())
         place.chmod(0o755)
         self._open.callback(self._reap)
+        subnet = free_subnet()
         for name in self._names:
             interval_s = max(self._plan.record.interval_s, MIN_REPORTS_S)
-            end = End(name, self._names, place, self._mtu, interval_s, internet=self._internet)
+            end = End(name, self._names, place, self._mtu, interval_s, internet=self._internet, subnet=subnet)
             self._open.enter_context(signals.cleanup(end.kill))
             self._ends[name] = end
         if self._captures:
             with folders.write_errors(self._captures):
                 self._captures.mkdir()
+        paths = RunOptions(captures=self._captures).capture_files(self._plan, self._plan.seeds[0])
+        self._files = [self._open.enter_context(simulator.Capture(path)) for path in paths]
         self._bridge = _core.Bridge(
             self._simulation,
             [(name, end.device, end.addresses, self._capture_file(name)) for name, end in self._ends.items()],
             list(plans.routes(self._plan, len(self._ends))),
-            relay=self._relay_address(),
+            relay=self._relay_addresses(),
         )
         self._open.callback(self._finish_reports)
         self._open.callback(self._stop)
@@ -174,8 +180,8 @@ class Network:
         self._started_s = time.monotonic()
         self._sockets = Sockets(self._started_s, self._bridge.relayed)
         if self._internet:
-            tcp, udp = self._ends[self._names[0]].relay_sockets
-            self._relay = Relay(tcp, udp, self._bridge.relayed)
+            sockets = self._ends[self._names[0]].relay_sockets
+            self._relay = Relay(sockets[::2], sockets[1::2], self._bridge.relayed, self._icmp[0], subnet)
             self._open.callback(self._relay.stop)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._names]
         for reader in self._readers:
@@ -187,12 +193,17 @@ class Network:
         if self._peer is not None:
             self.serve([(self._names[0], self._peer)])
 
-    def _relay_address(self) -> tuple[str, int, int] | None:
-        """Return the address of the relay and its ports for TCP and UDP, if there is one."""
+    def _relay_addresses(self) -> tuple[list[tuple[str, int, int]], int] | None:
+        """Return the relay's addresses with its ports for TCP and UDP, and the bridge's socket for ICMP."""
         if not self._internet:
             return None
-        (address, tcp_port), (_, udp_port) = (each.getsockname() for each in self._ends[self._names[0]].relay_sockets)
-        return address, tcp_port, udp_port
+        self._icmp = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for each in self._icmp:
+            each.setblocking(False)
+            self._open.callback(each.close)
+        names = [each.getsockname() for each in self._ends[self._names[0]].relay_sockets]
+        listeners = [(tcp[0], tcp[1], udp[1]) for tcp, udp in zip(names[::2], names[1::2], strict=True)]
+        return listeners, self._icmp[1].fileno()
 
     def _capture_file(self, name: str) -> str | None:
         return str(self._captures / f"{name}.pcap") if self._captures else None
@@ -312,8 +323,10 @@ class Network:
     def _stop(self) -> None:
         self._sockets.begin(self._bridge.take_begun())
         self._counted = self._bridge.stop()
+        simulator.write_captures(self._simulation, self._files)
         if self._relay is not None:
             self._counted["relay_lost_datagrams"] = self._relay.lost_datagrams
+            self._counted["relay_forbidden_echoes"] = self._relay.forbidden_echoes
 
     def _read(self, name: str) -> None:
         """Read the reports of an end."""
@@ -336,6 +349,7 @@ class Network:
                 return
             self._sockets.begin(self._bridge.take_begun())
             self._append(self._simulation.drain())
+            simulator.write_captures(self._simulation, self._files)
 
     def _append(
         self, tables: Mapping[str, Mapping[str, Any]], connections: Sequence[Mapping[str, Any]] | None = None
@@ -381,6 +395,11 @@ def _lost(counted: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"the relay of --internet lost {repr_format.counted(lost, 'datagram')} in full socket buffers, not in the "
             "scenario's network (sysctl net.core.rmem_max allows larger ones)"
+        )
+    if forbidden := counted.get("relay_forbidden_echoes"):
+        yield (
+            f"this machine forbids its users ping: {repr_format.counted(forbidden, 'echo request')} had no response "
+            "(sysctl net.ipv4.ping_group_range allows groups)"
         )
     if lost := counted["unwritten_packets"]:
         yield f"the device of an end took no more: {repr_format.counted(lost, 'packet')} lost behind the last link"

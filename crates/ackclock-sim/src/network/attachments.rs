@@ -49,7 +49,8 @@ impl Attachments {
             .map_or(Blocks::default(), |slot| slot.0)
     }
 
-    /// Return the content of a slot's packet for a capture: SACK blocks, and the bytes of QUIC; of media and programs none.
+    /// Return the content of a slot's packet for a capture: SACK blocks, the bytes of QUIC, a program's packet; of media
+    /// none.
     pub fn carried(&self, slot: u32) -> Carried<'_> {
         Carried {
             blocks: self
@@ -59,6 +60,10 @@ impl Attachments {
             content: match self.payloads.get(&slot) {
                 Some(Payload::Quic(bytes)) => bytes,
                 _ => &[],
+            },
+            external: match self.payloads.get(&slot) {
+                Some(Payload::External(packet)) => Some(packet),
+                _ => None,
             },
         }
     }

@@ -10,9 +10,12 @@ use ackclock_core::Time;
 use ackclock_pcap::savefile::{record_header, SNAP_BYTES};
 
 use super::ground_truth::Header;
+use crate::external::ExternalPacket;
 use crate::packet::{Ecn, Packet};
 
 const ETHERNET_BYTES: usize = 14;
+/// Types of Ethernet frames with IPv4 and with IPv6 (RFC 894, RFC 2464).
+const ETHER_TYPES: [u16; 2] = [0x0800, 0x86dd];
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
 /// Offset of the DS field in a frame, with the ECN bits.
@@ -92,6 +95,8 @@ pub struct Frame {
     bytes: Vec<u8>,
     /// Bytes of the whole frame.
     length: u32,
+    /// True for a program's packet, of which only the ECN bits change on its way.
+    is_external: bool,
 }
 
 impl Frame {
@@ -148,6 +153,35 @@ impl Frame {
         }
     }
 
+    /// Make it the frame of a program's IP packet, as the packet is.
+    pub fn set_external(&mut self, packet: &ExternalPacket) -> Header {
+        let ip = &packet.bytes[..];
+        let is_ipv4 = ip.first().is_some_and(|byte| byte >> 4 == 4);
+        let mut ethernet = ethernet_header(Direction {
+            flow: 0,
+            forward: true,
+        });
+        let ether_type = if is_ipv4 {
+            ETHER_TYPES[0]
+        } else {
+            ETHER_TYPES[1]
+        };
+        ethernet[ETHERNET_BYTES - 2..].copy_from_slice(&ether_type.to_be_bytes());
+        self.bytes.clear();
+        self.bytes.extend(ethernet);
+        self.bytes.extend(ip);
+        self.length = self.bytes.len() as u32;
+        self.bytes.truncate(SNAP_BYTES as usize);
+        self.is_external = true;
+        let identification = ip.get(4..6).filter(|_| is_ipv4);
+        Header {
+            identification: identification
+                .map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]])),
+            sequence: None,
+            payload_bytes: packet.payload_bytes,
+        }
+    }
+
     /// Set the codepoint of the DS field (RFC 2474).
     pub fn set_codepoint(&mut self, dscp: u8) {
         if let Some(field) = self.bytes.get_mut(DS_FIELD) {
@@ -155,8 +189,11 @@ impl Frame {
         }
     }
 
-    /// Decrement the time to live, as a router does.
+    /// Decrement the time to live, as a router does; a program's packet keeps it.
     pub fn pass_router(&mut self) {
+        if self.is_external {
+            return;
+        }
         if let Some(time_to_live) = self.bytes.get_mut(TIME_TO_LIVE) {
             *time_to_live = time_to_live.saturating_sub(1);
         }
@@ -168,8 +205,15 @@ impl Frame {
         file.extend(record_header(time.nanoseconds(), kept, self.length));
         let start = file.len();
         file.extend(&self.bytes);
-        let ip = &mut file[start + ETHERNET_BYTES..][..IP_BYTES];
-        ip[1] |= ecn_bits(ecn);
+        let ip = &mut file[start + ETHERNET_BYTES..];
+        if ip[0] >> 4 == 6 {
+            ip[1] = ip[1] & !(3 << 4) | ecn_bits(ecn) << 4; // RFC 8200 section 3: the traffic class
+            return;
+        }
+        let header_bytes = usize::from(ip[0] & 15) * 4;
+        let ip = &mut ip[..header_bytes];
+        ip[1] = ip[1] & !3 | ecn_bits(ecn);
+        ip[10..12].fill(0);
         let checksum = !sum(&[ip]);
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
@@ -182,6 +226,7 @@ impl Frame {
             self.bytes.extend(*header);
         }
         self.length = self.bytes.len() as u32 + payload_bytes;
+        self.is_external = false;
         self.bytes.resize(self.length.min(SNAP_BYTES) as usize, 0);
     }
 }
@@ -233,7 +278,7 @@ fn ethernet_header(direction: Direction) -> [u8; ETHERNET_BYTES] {
     header[2..6].copy_from_slice(&destination);
     header[6] = 2;
     header[8..12].copy_from_slice(&source);
-    header[12..].copy_from_slice(&0x0800_u16.to_be_bytes());
+    header[12..].copy_from_slice(&ETHER_TYPES[0].to_be_bytes());
     header
 }
 

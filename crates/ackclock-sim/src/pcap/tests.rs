@@ -95,6 +95,7 @@ fn pass(captures: &mut Captures, packet: Packet, blocks: &[Block], now: Time) {
         captures.send(&packet, Carried::default(), reason(packet.kind), now);
     } else {
         let carried = Carried {
+            external: None,
             blocks,
             content: &[],
         };
