@@ -19,7 +19,7 @@ pub struct Handshake {
     pub synack_ns: Option<i64>,
     /// The first segment of the client behind that.
     pub established_ns: Option<i64>,
-    /// That was not the third segment of the handshake, which was lost or not captured.
+    /// The third segment of the handshake was lost or not captured.
     is_delayed: bool,
     /// From the vantage point to the client and back, and to the server and back; 0 if not known.
     pub side_rtts_ns: [i64; 2],

@@ -77,7 +77,7 @@ pub struct OpenStall {
     /// Others stopped with it, and none of them for want of data.
     others_stopped: bool,
     handshake: bool,
-    /// What ends it shows that the connection went on, unseen by the capture.
+    /// The packet behind it proves that data passed which were not captured.
     skips_data: bool,
     /// The number of waits for delayed acknowledgements before it (Nagle's algorithm).
     nagle_waits: u32,

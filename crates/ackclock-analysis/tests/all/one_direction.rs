@@ -130,7 +130,7 @@ fn a_fin_is_not_the_third_segment_of_the_handshake() {
 }
 
 #[test]
-fn a_handshake_that_nothing_answers_is_a_stall_of_the_handshake() {
+fn an_unanswered_handshake_is_a_stall_of_the_handshake() {
     let mut trace = Trace::after_handshake(0, 100);
     trace.segments.truncate(2);
     trace.synack(1_100);
