@@ -7,6 +7,7 @@ use crate::output::{EventDetail, Output};
 use crate::tables::{Limit, RetransmitCause};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 use direction::Direction;
+use handshake::Handshake;
 use identity::ends;
 use keep_alive::KeepAlives;
 use rate_limit::MAX_SHIFT;
@@ -21,6 +22,7 @@ mod direction;
 mod ecn;
 mod ecn_feedback;
 mod flow_record;
+mod handshake;
 mod identity;
 mod keep_alive;
 mod path_change;
@@ -58,9 +60,7 @@ pub struct Connection {
     start_ns: i64,
     /// When its last packet was seen.
     pub last_ns: i64,
-    syn_ns: Option<i64>,
-    synack_ns: Option<i64>,
-    established_ns: Option<i64>,
+    handshake: Handshake,
     /// The client's direction and the server's.
     directions: [Direction; 2],
     reset: bool,
@@ -71,14 +71,6 @@ pub struct Connection {
     bad_checksums: u32,
     stalls: u32,
     stalled_ns: i64,
-    /// From the vantage point to the client and back, and to the server and back; 0 if not known.
-    side_rtts_ns: [i64; 2],
-    /// The handshake's last ACK was lost, and later data completed the handshake.
-    delayed_establishment: bool,
-    /// The timestamps of what ended the handshake, and when it was sent.
-    handshake_ack: Option<((u32, u32), i64)>,
-    /// Bytes of data in the SYN, and how many of them the SYN/ACK acknowledges (TCP Fast Open, RFC 7413).
-    fast_open_bytes: [u32; 2],
     keep_alives: KeepAlives,
 }
 
@@ -91,9 +83,7 @@ impl Connection {
             number,
             start_ns: now_ns,
             last_ns: now_ns,
-            syn_ns: None,
-            synack_ns: None,
-            established_ns: None,
+            handshake: Handshake::default(),
             directions: [Direction::default(), Direction::default()],
             reset: false,
             open_stall: None,
@@ -101,10 +91,6 @@ impl Connection {
             bad_checksums: 0,
             stalls: 0,
             stalled_ns: 0,
-            side_rtts_ns: [0; 2],
-            delayed_establishment: false,
-            handshake_ack: None,
-            fast_open_bytes: [0; 2],
             keep_alives: KeepAlives::default(),
         }
     }
@@ -191,7 +177,7 @@ impl Connection {
         }
         if flags & Flags::SYN != 0 {
             self.on_syn(segment, from, now_ns, rows);
-        } else if self.established_ns.is_none() && flags & Flags::ACK != 0 {
+        } else if self.handshake.established_ns.is_none() && flags & Flags::ACK != 0 {
             self.on_established(segment, from, now_ns, rows);
         }
         if flags & Flags::ACK != 0 {
@@ -234,43 +220,22 @@ impl Connection {
             return;
         }
         direction.open(segment);
-        if is_synack {
-            self.synack_ns = Some(now_ns);
-            if let Some(initial) = self.directions[0].initial.filter(|_| from == 1) {
-                let accepted = segment
-                    .acknowledgement
-                    .wrapping_sub(initial.wrapping_add(1));
-                self.fast_open_bytes[1] = accepted.min(self.fast_open_bytes[0]);
-                if accepted == 0 && self.fast_open_bytes[0] > 0 {
-                    // What the server did not take is sent again, and was never lost (RFC 7413 section 4.2.1).
-                    self.directions[0].forget_data();
-                }
-            }
-        } else {
-            self.syn_ns = Some(now_ns);
-            self.fast_open_bytes[0] = segment.payload_bytes;
+        if !is_synack {
+            self.handshake.on_syn(segment, now_ns);
+            return;
+        }
+        let initial = self.directions[0].initial.filter(|_| from == 1);
+        if self.handshake.on_synack(segment, initial, now_ns) {
+            // What the server did not take is sent again, and was never lost (RFC 7413 section 4.2.1).
+            self.directions[0].forget_data();
         }
     }
 
     /// The client's first acknowledgement behind the answer to its SYN.
     fn on_established(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
-        let Some(synack_ns) = self.synack_ns.filter(|_| from == 0) else {
+        let handshake = &mut self.handshake;
+        if from != 0 || !handshake.on_client_segment(segment, &self.directions, now_ns) {
             return;
-        };
-        self.established_ns = Some(now_ns);
-        let first = self.directions[0]
-            .initial
-            .map(|initial| initial.wrapping_add(1));
-        self.delayed_establishment = first.is_some_and(|first| first != segment.sequence);
-        let has_one_transmission = |direction: &Direction| direction.syn_retransmissions == 0;
-        if self.directions.iter().all(has_one_transmission) {
-            let to_server_ns = self.syn_ns.map_or(0, |syn_ns| (synack_ns - syn_ns).max(1));
-            self.side_rtts_ns = [(now_ns - synack_ns).max(1), to_server_ns];
-            let timestamps = segment
-                .options
-                .timestamps
-                .filter(|_| to_server_ns > 0 && !self.delayed_establishment);
-            self.handshake_ack = timestamps.map(|known| (known, synack_ns));
         }
         rows.event(
             now_ns,
@@ -293,9 +258,9 @@ impl Connection {
         let position = direction.unwrap(segment.acknowledgement);
         let Some(sender_view) = &mut direction.sender_view else {
             // One before the SYN is answered is of another connection (RFC 5961 section 4).
-            let is_opening = direction.initial.is_some() && self.established_ns.is_none();
+            let is_opening = direction.initial.is_some() && self.handshake.established_ns.is_none();
             if !segment.flags.has(Flags::RST) && !is_opening {
-                direction.on_unseen_ack(segment.acknowledgement);
+                direction.on_unseen_ack(segment);
             }
             return;
         };
@@ -351,7 +316,7 @@ impl Connection {
             self.begin_sending(segment, from, start, now_ns, rows);
         }
         let ours = segment.outbound == Some(true) || segment.checksum == Checksum::Offloaded;
-        let side_rtts_ns = self.side_rtts_ns;
+        let side_rtts_ns = self.handshake.side_rtts_ns;
         let direction = &mut self.directions[from];
         let Some(sender_view) = &mut direction.sender_view else {
             return;
@@ -417,7 +382,7 @@ impl Connection {
     ) {
         let path = rows.path(segment.source.address, segment.destination.address);
         let flow = self.flow(from);
-        let handshake_ns = self.handshake_ns();
+        let handshake_ns = self.handshake.rtt_ns();
         let peer = self.directions[1 - from].mss;
         let direction = &mut self.directions[from];
         direction
@@ -429,7 +394,7 @@ impl Connection {
         sender_view.is_mid_stream = direction.initial.is_none();
         sender_view.handshake_ns = handshake_ns;
         if let (Some(tracer), Some((timestamps, sent_ns)), 0) =
-            (&mut sender_view.tracer, self.handshake_ack, from)
+            (&mut sender_view.tracer, self.handshake.last_ack, from)
         {
             tracer.on_handshake(timestamps, sent_ns);
         }

@@ -278,6 +278,9 @@ UNREADABLE = (
 )
 CAPTURE_SYN = "Capture from before the connections open."
 
+#: Why there is no feedback to read.
+UNSEEN_FEEDBACK = "the packets of the receiver, which would echo or report it, are not in the capture"
+
 
 def _ecn(flows: Flows) -> Iterable[Finding]:
     """Return the finding of congestion marks: those that passed, and those that the receivers echoed or reported.
@@ -285,26 +288,32 @@ def _ecn(flows: Flows) -> Iterable[Finding]:
     RFC 3168 (ECE and CWR), AccECN's counters (RFC 9768), and L4S (RFC 9331).
     """
     ecn = [flow["ecn"] for flow in flows]
-    unreadable = any(_is_unreadable(one) for one in ecn)
+    reasons = list(dict.fromkeys(filter(None, map(_unreadable, flows))))
     marks, l4s = _sum(ecn, "ce_packets"), _sum(ecn, "ect1_packets")
     low_latency = f" {counted(l4s, 'packet').capitalize()} carried ECT(1) (L4S)." if l4s else ""
     echoes = list(_feedback(ecn, marks))
     evidence = _evidence(ecn)
     if marks or echoes:
         marked = f"{counted(marks, 'packet').capitalize()} {was(marks)}" if marks else "Packets were"
-        of_them = "; ".join([*echoes, *([UNREADABLE] if unreadable else [])])
+        of_them = "; ".join([*echoes, *reasons])
         sentence = f"{marked} CE-marked instead of dropped (ECN): {of_them}.{low_latency}"
         then = "An AQM on the path signals congestion: look for what fills its link."
         yield Finding(Cause.NETWORK, sentence, evidence, next=then)
-    elif unreadable:
+    elif UNREADABLE in reasons:
         sentence = f"{low_latency} {UNREADABLE[0].upper()}{UNREADABLE[1:]}.".strip()
         yield Finding(Cause.NOTHING, sentence, evidence, next=CAPTURE_SYN)
     elif l4s:
         yield Finding(Cause.NOTHING, f"{low_latency.strip()} None was marked.", evidence)
 
 
-def _is_unreadable(ecn: Counts) -> bool:
-    return ecn["ece_packets"] is None and ecn["reported_marks"] is None
+def _unreadable(flow: Mapping[str, Any]) -> str | None:
+    """Return why nothing is known of a connection's feedback; None if something is, or nothing is to report."""
+    ecn = flow["ecn"]
+    if ecn["ece_packets"] is not None or ecn["reported_marks"] is not None:
+        return None
+    if flow["zero_window"]["count"] is not None:
+        return UNREADABLE
+    return UNSEEN_FEEDBACK if ecn["ce_packets"] else None
 
 
 def _sum(ecn: Iterable[Counts], key: str) -> int:

@@ -17,8 +17,6 @@ const DEFAULT_MSS: u32 = 1460;
 const MIN_PACKETS: u32 = 8;
 /// No sender makes smaller segments (Linux's tcp_min_snd_mss).
 const MIN_MSS: u32 = 48;
-/// The largest window (RFC 7323 section 2.3).
-const MAX_WINDOW_BYTES: u64 = 65_535 << MAX_SHIFT;
 /// The bytes of the option timestamps, padded.
 const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -37,6 +35,8 @@ pub struct Direction {
     pub initial: Option<u32>,
     /// The position of its first byte of data; before any was captured, the first that was acknowledged.
     pub first: Option<u64>,
+    /// The lowest position of its captured data.
+    lowest: Option<u64>,
     /// The position after the last byte that was seen.
     pub next: u64,
     /// The position of its FIN.
@@ -44,6 +44,10 @@ pub struct Direction {
     /// The highest position that the other end acknowledged before any data of it was captured, 0 if none; the lowest is
     /// [`Self::first`].
     acknowledged: u64,
+    /// The last of these acknowledgements, if it was too far ahead.
+    jump: Option<u64>,
+    /// The largest window of these acknowledgements, scaled by the most there is.
+    window_bytes: u64,
     pub packets: u64,
     pub packet_bytes: u64,
     pub syn_retransmissions: u32,
@@ -103,17 +107,27 @@ impl Direction {
     }
 
     /// Take an acknowledgement of it while none of its data was captured. It counts if it is not below the highest one,
-    /// nor further ahead than the largest window.
+    /// nor further ahead than the largest window that it can have been in. One that is beyond counts as soon as the next
+    /// goes on from it: numbers that do not belong together, as in a scan of ports, are not a stream.
     #[inline]
-    pub fn on_unseen_ack(&mut self, number: u32) {
+    pub fn on_unseen_ack(&mut self, segment: &Segment) {
+        let number = segment.acknowledgement;
+        let window_bytes = u64::from(segment.window) << MAX_SHIFT;
+        self.window_bytes = self.window_bytes.max(window_bytes);
         let position = match self.acknowledged {
             0 => self.unwrap(number),
             highest => unwrap_near(highest, number),
         };
         self.first.get_or_insert(position);
-        let is_possible = position.wrapping_sub(self.acknowledged) <= MAX_WINDOW_BYTES;
-        if self.acknowledged == 0 || is_possible {
+        let follows = |before: u64| position.wrapping_sub(before) <= self.window_bytes;
+        let jump = self.jump.take();
+        if self.acknowledged == 0
+            || follows(self.acknowledged)
+            || jump.is_some_and(|before| position > before && follows(before))
+        {
             self.acknowledged = position;
+        } else if position > self.acknowledged {
+            self.jump = Some(position);
         }
     }
 
@@ -166,6 +180,13 @@ impl Direction {
     pub fn forget_data(&mut self) {
         self.spare = self.sender_view.take();
         self.next = self.first.unwrap_or(self.next);
+        self.lowest = None;
+    }
+
+    /// Return the bytes before the lowest that was captured, 0 without data.
+    pub fn unseen_head_bytes(&self) -> u64 {
+        let both = self.lowest.zip(self.first);
+        both.map_or(0, |(lowest, first)| lowest.saturating_sub(first))
     }
 
     /// The position of a number that belongs to this direction.
@@ -187,6 +208,7 @@ impl Direction {
             self.next = start;
             self.first = Some(start);
         }
+        self.lowest = Some(self.lowest.map_or(start, |lowest| lowest.min(start)));
         start
     }
 }

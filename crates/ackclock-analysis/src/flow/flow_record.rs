@@ -23,9 +23,9 @@ impl Connection {
                 let is_closed = self.reset || self.directions[from].fin.is_some();
                 sender_view.finish(self.last_ns, is_closed, output);
                 let from_opening = self.directions[from].initial.is_some()
-                    || (from == 0 && self.established_ns.is_some());
+                    || (from == 0 && self.handshake.established_ns.is_some());
                 let is_l4s = self.directions[from].is_l4s();
-                sender_view.finish_trace(from_opening, self.handshake_ns(), is_l4s, output);
+                sender_view.finish_trace(from_opening, self.handshake.rtt_ns(), is_l4s, output);
                 self.row(from, Some(&sender_view), output);
                 sender_view.shrink(output);
                 self.directions[from].spare = Some(sender_view);
@@ -39,18 +39,10 @@ impl Connection {
         }
     }
 
-    /// The RTT of the handshake, if nothing of it was sent twice or lost.
-    pub(super) fn handshake_ns(&self) -> Option<i64> {
-        let [to_client_ns, to_server_ns] = self.side_rtts_ns;
-        let known = to_client_ns > 0 && to_server_ns > 0 && !self.delayed_establishment;
-        known.then_some(to_client_ns + to_server_ns)
-    }
-
     fn row(&self, from: usize, sender_view: Option<&SenderView>, output: &mut Output) {
         let seconds = |time_ns: Option<i64>| time_ns.map_or(f64::NAN, |time| output.seconds(time));
         let start_s = output.seconds(self.start_ns);
-        let established_s = seconds(self.established_ns);
-        let opened_s = seconds(self.syn_ns.and(self.established_ns));
+        let established_s = seconds(self.handshake.established_ns);
         let end_s = output.seconds(self.last_ns);
         let first_data_s = seconds(sender_view.map(|sender_view| sender_view.first_data_ns));
         let last_data_s = seconds(sender_view.map(|sender_view| sender_view.last_data_ns));
@@ -59,18 +51,20 @@ impl Connection {
                 .map(|sender_view| sender_view.last_ack_ns)
                 .filter(|&ns| ns != 0),
         );
-        let syn_s = seconds(self.syn_ns);
         let step_at_s = seconds(
             sender_view
                 .and_then(|sender_view| sender_view.rtt_step.found)
                 .map(|(at_ns, _, _)| at_ns),
         );
+        let duration_ns = self.handshake.duration_ns();
         let flows = &mut output.tables.flows;
         flows.flow.push(self.flow(from));
         flows.start_s.push(start_s);
         flows.established_s.push(established_s);
         flows.end_s.push(end_s);
-        flows.handshake_s.push(opened_s - syn_s);
+        flows
+            .handshake_s
+            .push(duration_ns.map_or(f64::NAN, |ns| ns as f64 * 1e-9));
         flows.first_data_s.push(first_data_s);
         flows.last_data_s.push(last_data_s);
         flows.last_ack_s.push(last_ack_s);
@@ -87,7 +81,14 @@ impl Connection {
         } else {
             last_data_s
         };
-        times_of(view, until_s - first_data_s, flows);
+        let is_part_unseen =
+            2 * self.directions[from].unseen_head_bytes() > view.totals.delivered_bytes;
+        let busy_s = if is_part_unseen {
+            f64::NAN
+        } else {
+            until_s - first_data_s
+        };
+        times_of(view, busy_s, flows);
         limits_of(view, flows);
         unobserved::blank(self, from, sender_view, flows);
     }
@@ -114,7 +115,7 @@ impl Connection {
         flows.server_port.push(server.port.into());
         flows
             .opened
-            .push(self.syn_ns.is_some() || self.synack_ns.is_some());
+            .push(self.handshake.syn_ns.is_some() || self.handshake.synack_ns.is_some());
         flows.closed.push(
             self.reset
                 || self
@@ -138,7 +139,7 @@ impl Connection {
         flows
             .keep_alives_unanswered
             .push(self.keep_alives.unanswered);
-        let [sent, accepted] = self.fast_open_bytes;
+        let [sent, accepted] = self.handshake.fast_open_bytes;
         flows.fast_open_bytes.push(sent);
         flows.fast_open_accepted_bytes.push(accepted);
         flows.stalls.push(self.stalls);
@@ -191,9 +192,11 @@ impl Connection {
 
     fn vantage_of(&self, from: usize, sender_view: &SenderView, flows: &mut Flows) {
         flows.vantage.push(sender_view.vantage as u8);
-        flows
-            .vantage_confidence
-            .push(vantage::confidence(sender_view, from, self.side_rtts_ns));
+        flows.vantage_confidence.push(vantage::confidence(
+            sender_view,
+            from,
+            self.handshake.side_rtts_ns,
+        ));
         let half_s = |own_s: f64, handshake_ns: i64| {
             if own_s.is_nan() && handshake_ns > 0 {
                 handshake_ns as f64 * 1e-9
@@ -203,14 +206,17 @@ impl Connection {
         };
         let receiver_s = half_s(
             sender_view.receiver_side_rtt.min_s(),
-            self.side_rtts_ns[1 - from],
+            self.handshake.side_rtts_ns[1 - from],
         );
-        let sender_s = half_s(sender_view.sender_side_rtt.min_s(), self.side_rtts_ns[from]);
+        let sender_s = half_s(
+            sender_view.sender_side_rtt.min_s(),
+            self.handshake.side_rtts_ns[from],
+        );
         flows.rtt_receiver_side_s.push(receiver_s);
         flows.rtt_sender_side_s.push(sender_s);
         flows.rtt_sides_min_s.push(receiver_s + sender_s);
         let mean_s = sender_view.receiver_side_rtt.mean_s() + sender_view.sender_side_rtt.mean_s();
-        flows.rtt_sides_mean_s.push(mean_s);
+        flows.rtt_sides_mean_s.push(measured_s(mean_s));
     }
 }
 
@@ -299,15 +305,15 @@ fn times_of(sender_view: &SenderView, busy_s: f64, flows: &mut Flows) {
         sender_view.mss
     });
     flows.rtt_min_s.push(sender_view.rtt.min_s());
-    flows.rtt_mean_s.push(sender_view.rtt.mean_s());
-    flows.rtt_max_s.push(sender_view.rtt.max_s());
+    flows.rtt_mean_s.push(measured_s(sender_view.rtt.mean_s()));
+    flows.rtt_max_s.push(measured_s(sender_view.rtt.max_s()));
     flows.rtt_samples.push(sender_view.rtt.count);
     flows
         .rtt_timestamps_min_s
         .push(sender_view.rtt_timestamps.min_s());
     flows
         .rtt_timestamps_mean_s
-        .push(sender_view.rtt_timestamps.mean_s());
+        .push(measured_s(sender_view.rtt_timestamps.mean_s()));
     flows
         .rtt_timestamps_samples
         .push(sender_view.rtt_timestamps.count);
@@ -324,6 +330,15 @@ fn times_of(sender_view: &SenderView, busy_s: f64, flows: &mut Flows) {
     let mss = f64::from(sender_view.mss.max(1));
     let most = sender_view.totals.pipe_max_bytes as f64 / mss;
     flows.cwnd_max.push(if known { most } else { f64::NAN });
+}
+
+/// A round-trip time in seconds; NaN instead of 0: the capture's clock did not advance in it.
+fn measured_s(rtt_s: f64) -> f64 {
+    if rtt_s > 0.0 {
+        rtt_s
+    } else {
+        f64::NAN
+    }
 }
 
 fn limits_of(sender_view: &SenderView, flows: &mut Flows) {

@@ -46,7 +46,7 @@ impl Connection {
             && direction.next != 0
             && segment.sequence.wrapping_add(1) == direction.next as u32
             && direction.sender_view.as_deref().map_or(
-                direction.initial.is_some() && self.established_ns.is_some(),
+                direction.initial.is_some() && self.handshake.established_ns.is_some(),
                 |view| {
                     let starts_before_next = direction.unwrap(segment.sequence) + 1 == view.snd_nxt;
                     starts_before_next && view.all_acknowledged() && !is_shut(view)

@@ -6,6 +6,7 @@
 //! next packet, whether that host's machine did. So a stall stays open until something is decided by what comes.
 
 use super::direction::Direction;
+use super::handshake::skips_data;
 use super::sender_view::SenderView;
 use super::{Connection, MAX_RETRANSMISSION_GAP_NS};
 use crate::capture_gap::CaptureGap;
@@ -76,6 +77,8 @@ pub struct OpenStall {
     /// Others stopped with it, and none of them for want of data.
     others_stopped: bool,
     handshake: bool,
+    /// The packet behind it proves that data passed which were not captured.
+    skips_data: bool,
     /// The number of waits for delayed acknowledgements before it (Nagle's algorithm).
     nagle_waits: u32,
     clocks: [Option<(u32, i64)>; 2],
@@ -220,7 +223,7 @@ fn detect(
     let sender_view = directions[sender].sender_view.as_deref();
     let srtt_ns = sender_view.map_or(0, |sender_view| sender_view.rtt_estimator.srtt_ns);
     let rtt_ns = match srtt_ns {
-        0 => connection.handshake_ns().unwrap_or(0),
+        0 => connection.handshake.rtt_ns().unwrap_or(0),
         _ => srtt_ns,
     };
     let outstanding_bytes = left(sender);
@@ -262,6 +265,7 @@ fn detect(
             .is_some_and(|sender_view| sender_view.last_bytes >= sender_view.mss),
         others_stopped: capture_stalled && gap.active > 1 && stopped,
         handshake,
+        skips_data: skips_data(segment, &directions[from], &directions[1 - from]),
         nagle_waits: sender_view.map_or(0, |sender_view| sender_view.totals.nagle_waits),
         clocks: [0, 1].map(|direction| directions[direction].tsval_span.map(|[_, last]| last)),
         expected: directions[sender].ip_id.next_expected(),
@@ -274,10 +278,10 @@ fn detect(
 /// follows a SYN-ACK, captured or not.
 fn is_opening(connection: &Connection, segment: &Segment) -> bool {
     let is_opening_segment = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
-    let is_established = connection.established_ns.is_some();
-    connection.syn_ns.is_some()
+    let is_established = connection.handshake.established_ns.is_some();
+    connection.handshake.syn_ns.is_some()
         && !is_established
-        && (is_opening_segment || connection.synack_ns.is_some())
+        && (is_opening_segment || connection.handshake.synack_ns.is_some())
 }
 
 /// A handshake takes longer than its round trip: something is retransmitted, or a timer would have expired. A SYN that

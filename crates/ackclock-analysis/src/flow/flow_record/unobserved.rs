@@ -4,10 +4,13 @@
 //! acknowledgements. Without its data it is unknown how often a direction lost and retransmitted segments; without
 //! acknowledgements it shows retransmissions, but not why, nor which were spurious. A snap length that cuts TCP's options
 //! hides the SACK blocks, and with them which copies arrived, and the SYNs' window scale.
+//!
+//! Of a direction that is mostly missing, as by a filter for SYN and FIN whose FIN carries data, the few segments that were
+//! captured show neither what the others did nor what limited them.
 
 use super::super::sender_view::SenderView;
 use super::super::Connection;
-use crate::tables::Flows;
+use crate::tables::{Fate, Flows};
 use ackclock_core::tables::{NONE, UNKNOWN};
 
 impl Connection {
@@ -18,8 +21,11 @@ impl Connection {
         if has_data(from) {
             return None;
         }
-        // Where the other end sends, constant acknowledgements show that nothing came back but its own.
-        let is_absent = self.directions[from].is_absent() && !has_data(1 - from);
+        // Where the other end sends, constant acknowledgements show that nothing came back but its own; nor does a single
+        // packet show that anything came.
+        let is_absent = self.directions[from].is_absent()
+            && !has_data(1 - from)
+            && self.directions[1 - from].packets > 1;
         let bytes = self.directions[from].acknowledged_bytes();
         bytes.or(is_absent.then_some(0))
     }
@@ -47,9 +53,17 @@ pub(super) fn blank(
         let all = flows.retransmissions.last().copied().unwrap_or(UNKNOWN);
         set(&mut flows.retransmissions_unknown, all);
     }
+    if view.is_some_and(is_mostly_missing) {
+        blank_losses(flows);
+        blank_reasons(flows);
+        set(&mut flows.retransmissions, UNKNOWN);
+        set(&mut flows.retransmissions_unknown, UNKNOWN);
+    }
     if other.packets == 0 {
         set(&mut flows.zero_windows, NONE);
         set(&mut flows.zero_window_s, f64::NAN);
+        set(&mut flows.ece_packets, NONE);
+        set(&mut flows.reported_marks, NONE);
     }
     let [client, server] = &connection.directions;
     if client.is_absent() {
@@ -58,6 +72,11 @@ pub(super) fn blank(
     if server.is_absent() {
         set(&mut flows.synack_retransmissions, UNKNOWN);
     }
+}
+
+/// Return true if the capture has fewer segments of a direction than arrived without it.
+fn is_mostly_missing(view: &SenderView) -> bool {
+    view.totals.fates[Fate::NotCaptured as usize] > view.totals.data_segments
 }
 
 /// The counts of losses: which copies arrived.
@@ -85,6 +104,7 @@ fn blank_data(flows: &mut Flows) {
         set(column, UNKNOWN);
     }
     set(&mut flows.hop_changes, NONE);
+    set(&mut flows.cwr_packets, NONE);
 }
 
 /// The reasons of retransmissions, which acknowledgements show.

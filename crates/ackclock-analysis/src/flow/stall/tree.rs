@@ -31,7 +31,12 @@ impl OpenStall {
         now_ns: i64,
     ) -> Option<Stall> {
         if self.handshake {
-            return Some(Stall::Handshake);
+            let class = if self.skips_data {
+                Stall::CaptureLoss
+            } else {
+                Stall::Handshake
+            };
+            return Some(class);
         }
         if connection.directions[self.sender].sender_view.is_none() {
             return Some(Stall::Application);
