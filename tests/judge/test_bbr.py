@@ -40,7 +40,6 @@ PROBE_MUTATIONS = {
     "a long ProbeRTT": ('probe_rtt_duration = "1s"', "probe-rtt-length"),
     "a large window in ProbeRTT": ("probe_rtt_cwnd_gain = 1.0", "probe-rtt"),
     "frequent ProbeRTT": ('probe_rtt_interval = "2s"', "probe-rtt-interval"),
-    "short waits": ('probe_wait = "300ms", probe_wait_spread = "100ms"', "probe-wait"),
     "long waits": ('probe_wait = "8s"', "probe-wait"),
     "a slow DOWN": ("down_gain = 0.75", "down-gain"),
     "a DOWN that drains nothing": ("down_gain = 1.0", "down-gain"),

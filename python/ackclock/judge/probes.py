@@ -226,7 +226,7 @@ class BandwidthProbes:
         self.disturbances = Disturbances()
         self._rate = 0.0
         self._ups_s = (float("inf"), float("inf"))
-        self._is_up = self._is_idle = self._drains = False
+        self._is_up = self._is_idle = self._drains = self._shows_gains = False
         self._ending: tuple[float, float] | None = None
         self._down: tuple[float, int] | None = None
         self._due: tuple[float, int] | None = None
@@ -282,6 +282,7 @@ class BandwidthProbes:
         """Begin the first wait with the rise that ends Drain (section 5.3.2)."""
         drain = self.parameters["drain_gain"] / self.parameters["startup_gain"]
         if self._drains and step >= MIN_STEP:
+            self._shows_gains = True
             self._wait(now_s)
         self._drains = drain * (1 - STEP_SHARE) <= step <= drain * (1 + STEP_SHARE) or (
             self._drains and step < MIN_STEP
@@ -297,6 +298,7 @@ class BandwidthProbes:
         if is_up and self._down is not None:
             self._judge_short_wait(now_s, *self._down)
         self._down, self._is_up, self._is_idle = None, is_up, False
+        self._shows_gains |= is_up
         if is_up:
             self._ups_s = self._ups_s[1], now_s
 
@@ -353,7 +355,7 @@ class BandwidthProbes:
             return
         self._down = None
         is_shown = path.bdp_bytes >= MIN_BDP_DATAGRAMS * path.datagram_bytes and not self._is_idle
-        if is_shown and self._reports >= REPORTED_SHARE * self._acks:
+        if is_shown and self._shows_gains and self._reports >= REPORTED_SHARE * self._acks:
             expected_s = (self.parameters["probe_wait_s"], max(due_s - down_s, 0.0))
             self.comparison.deviate(now_s, "probe-wait", expected_s, now_s - down_s)
 
