@@ -205,7 +205,7 @@ def test_icmp_errors_explain_unanswered_quic(tmp_path, ends, reason, times_s):
     assert not any("Initials again" in each.sentence for each in result.findings)
 
 
-def test_an_error_about_a_port_of_a_server_that_answers_is_no_failure(tmp_path):
+def test_an_error_about_a_port_that_sends_data_is_no_failure(tmp_path):
     first = datagram(CLIENT, SERVER, b"question", 40)
     packets = [(0.0, first), (0.01, datagram(SERVER, CLIENT, b"answer", 80))]
     packets += [(0.02, error(SERVER, first, 3, 3))]

@@ -25,7 +25,6 @@ ROUNDING = 1e-6
 NAMES: Mapping[str, Sequence[str]] = {
     "events.kind": EVENT_KINDS,
     "captured.sender": SENDERS,
-    "datagrams.sender": SENDERS,
     "captured.vantage": _core.CAPTURE_VANTAGES,
     "stalls.class": STALL_CLASSES,
     "windows.limit": _core.CAPTURE_LIMITS,

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ackclock.dataset.tables import SENDERS
 from ackclock.figures import numbers
 from ackclock.repr_format import counted
 
@@ -21,9 +22,6 @@ JsonObject: TypeAlias = dict[str, Any]
 
 #: Share of UDP in the payload from which on the rate that TCP gets is what is left of the path's.
 MIN_SHARE = 0.05
-
-#: Ends of a flow, in the order of the numbers of its directions.
-ENDS = ("client", "server")
 
 #: The entry of a capture without UDP.
 NO_UDP: Mapping[str, Any] = {"flows": [], "unlisted": {"flows": 0, "datagrams": 0, "bytes": 0}}
@@ -48,7 +46,7 @@ def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def tables(flows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, list[Any]]]]:
     """Yield the dataset's tables: a row for each direction with datagrams, and one for each interval of its rate."""
-    both = [(flow, side, end) for flow in flows for side, end in enumerate(ENDS) if flow[f"from_{end}"]["datagrams"]]
+    both = [(flow, side, end) for flow in flows for side, end in enumerate(SENDERS) if flow[f"from_{end}"]["datagrams"]]
     if not both:
         return
     yield "datagrams", _columns(_row(flow, side, end) for flow, side, end in both)
@@ -71,7 +69,7 @@ def _row(flow: Mapping[str, Any], side: int, end: str) -> JsonObject:
         "connection": flow["id"],
         "client": flow["client"],
         "server": flow["server"],
-        "sender": side,
+        "sender": end,
         "protocol": flow["protocol"],
         "datagrams": of["datagrams"],
         "bytes": of["bytes"],

@@ -88,7 +88,7 @@ def _is_shorter(result: pl.DataType, dtype: pl.DataType) -> bool:
 
 
 #: Version of the folders' layout and of the tables' columns; a reader refuses another.
-FORMAT = 9
+FORMAT = 8
 
 #: A sweep's table of metrics, beside the dataset's; and the file of its result, when it is finished.
 RUNS, POINTS = "runs", "points.parquet"

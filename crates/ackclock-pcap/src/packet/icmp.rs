@@ -1,7 +1,8 @@
-//! ICMP errors that quote a TCP segment or a UDP datagram: ICMP (RFC 792, RFC 1191, RFC 1812 section 5.2.7.1) and `ICMPv6` (RFC 4443).
+//! ICMP errors that quote a TCP segment or a UDP datagram: ICMP (RFC 792, RFC 1191, RFC 1812 section 5.2.7.1) and
+//! `ICMPv6` (RFC 4443).
 //!
-//! An error quotes at least eight bytes behind the IP header, so the ports are known, and TCP's sequence number (RFC 792);
-//! routers quote more (RFC 1812 section 4.3.2.3).
+//! An error quotes at least eight bytes behind the IP header, so the ports are known, and TCP's sequence number
+//! (RFC 792); routers quote more (RFC 1812 section 4.3.2.3).
 
 use super::dissector::{u16_at, u32_at, Dissector, Layer};
 use super::{network, tcp, transport, udp, Address, Endpoint, Skipped};
