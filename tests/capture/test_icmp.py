@@ -162,3 +162,73 @@ def test_errors_in_several_files_are_not_counted_twice(tmp_path):
         files.append(saved(tmp_path / str(number), [(10.0 + number, tcp(f"10.0.1.{number}", SERVER, SYN))]))
     analysis = capture.summarise(files).analysis
     assert [report["errors"] for flow in analysis["flows"] for report in flow["icmp"]] == [1]
+
+
+# --- UDP ---------------------------------------------------------------------------------------------------------
+
+
+def datagram(client: str, server: str, payload: bytes, size: int = 1200) -> bytes:
+    """Return a UDP datagram from port 50000 to 443, or from 443 if the server sends it."""
+    ports = (443, 50000) if client in (SERVER, SERVER_6) else (50000, 443)
+    content = payload + bytes(size - len(payload))
+    return packet(client, server, 17, struct.pack(">HHHH", *ports, 8 + size, 0) + content)
+
+
+def initial(number: int = 0) -> bytes:
+    """Return the beginning of a client's Initial of QUIC, version 1, with another byte behind its header each time."""
+    ids = b"\x08original\x08client-1"
+    return b"\xc0" + struct.pack(">I", 1) + ids + bytes([0, 0x44, number])
+
+
+@pytest.mark.parametrize("times_s", [(0.0,), (0.0, 1.0, 3.0)])
+@pytest.mark.parametrize(
+    ("ends", "reason"),
+    [((CLIENT, SERVER, ROUTER), reason) for reason in REASONS]
+    + [((CLIENT_6, SERVER_6, ROUTER_6), reason) for reason in REASONS_6],
+)
+def test_icmp_errors_explain_unanswered_quic(tmp_path, ends, reason, times_s):
+    client, server, router = ends
+    kind, code, name, verdict = reason
+    packets = []
+    for number, at_s in enumerate(times_s):
+        first = datagram(client, server, initial(number))
+        packets += [(at_s, first), (at_s + 0.01, error(router, first, kind, code))]
+    analysis = capture.summarise([saved(tmp_path, packets)]).analysis
+    (flow,) = analysis["udp"]["flows"]
+    (report,) = flow["icmp"]
+    assert (report["kind"], report["sender"], report["reporter"]) == (name, "client", router)
+    assert (report["errors"], report["mtu"], report["first_s"]) == (len(times_s), None, pytest.approx(0.01))
+    result = diagnose(analysis)
+    assert result.verdict.name.lower() == verdict
+    assert result.findings[0].sentence.startswith("1 UDP flow was ")
+    assert result.findings[0].sentence.endswith(f"reported {router}.")
+    assert not any("Initials again" in each.sentence for each in result.findings)
+
+
+def test_an_error_about_a_port_that_sends_data_is_no_failure(tmp_path):
+    first = datagram(CLIENT, SERVER, b"question", 40)
+    packets = [(0.0, first), (0.01, datagram(SERVER, CLIENT, b"answer", 80))]
+    packets += [(0.02, error(SERVER, first, 3, 3))]
+    analysis = capture.summarise([saved(tmp_path, packets)]).analysis
+    assert analysis["udp"]["flows"][0]["icmp"][0]["kind"] == "port_unreachable"
+    assert not any("refused" in each.sentence for each in diagnose(analysis).findings)
+
+
+@pytest.mark.parametrize(("mtu", "verdict"), [(1400, "UNDECIDED"), (1000, "NETWORK")])
+def test_the_mtu_that_a_router_reports_of_quic_is_compared_with_its_smallest(tmp_path, mtu, verdict):
+    packets = []
+    for number in range(3):
+        first = datagram(CLIENT, SERVER, initial(number), 1450)
+        packets += [(1.0 * number, first), (1.0 * number + 0.01, error(ROUTER, first, 3, 4, mtu))]
+    if mtu == 1400:
+        packets.append((2.1, datagram(SERVER, CLIENT, b"\xc0" + struct.pack(">I", 1) + b"\x08client-1\x08server-1")))
+    finding = diagnose(capture.summarise([saved(tmp_path, packets)]).analysis).findings[0]
+    assert f"{mtu:,} bytes" in finding.sentence and ROUTER in finding.sentence
+    assert finding.cause.name == {"UNDECIDED": "NOTHING"}.get(verdict, verdict)
+    assert finding.evidence == {"flows": 1, "mtu_bytes": mtu, "reporters": [ROUTER], "icmp_errors": 3}
+
+
+def test_an_error_about_a_flow_that_was_not_captured_counts_for_none(tmp_path):
+    packets = [(0.0, datagram(CLIENT, SERVER, initial()))]
+    packets.append((0.1, error(ROUTER, datagram(CLIENT, "192.0.2.99", initial()), 3, 3)))
+    assert capture.summarise([saved(tmp_path, packets)]).analysis["udp"]["flows"][0]["icmp"] == []

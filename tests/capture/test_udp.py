@@ -262,6 +262,28 @@ packet = "1000B"
     assert any("what UDP left of it" in each.sentence for each in verdict.findings) != is_alone
 
 
+def test_tables_have_the_flows_by_direction_and_their_rates(tmp_path):
+    payload = [(0.1 + 0.01 * n, True, 1000, short(SERVER_ID)) for n in range(50)]
+    outcome = capture.read(saved(tmp_path, [*handshake(), *payload]))
+    outcome.data.write(tmp_path / "out")
+    written = ackclock.Dataset.read(tmp_path / "out")
+    table = written.frame("datagrams")
+    (flow,) = outcome.analysis["udp"]["flows"]
+    assert table["flow"].to_list() == [0, 1]
+    assert table["sender"].to_list() == ["client", "server"]
+    assert table["bytes"].to_list() == [flow["from_client"]["bytes"], flow["from_server"]["bytes"]]
+    assert table["handshake"].to_list() == ["complete", "complete"]
+    assert table["start_s"].to_list() == [0.0, pytest.approx(0.03)]
+    rates = written.frame("datagram_rates").filter(flow=0)
+    carried_bytes = (rates["rate_bps"] * rates["interval_s"]).sum() / 8
+    assert carried_bytes == pytest.approx(flow["from_client"]["bytes"])
+
+
+def test_a_capture_without_udp_has_no_rows_of_it(tmp_path):
+    flow = {"flows": []}
+    assert list(udp.tables(flow["flows"])) == []
+
+
 def test_unknown_quic_versions_are_not_named():
     flow = {"bytes": 1000, "quic": {"version": None}}
     sentence = udp.sentence({"flows": [flow], "unlisted": {"flows": 0, "bytes": 0}})

@@ -27,7 +27,7 @@ OWN = {"run", "congestion"}
 
 #: Tables that no engine fills: those of captures, and all, with those of hosts and of two matched captures.
 OF_CAPTURES = {"captured", "stalls", "windows", "segments", "acknowledgements", "levels"}
-OTHERS = {*OF_CAPTURES, "clock_gaps", "disk", "delays", "placed"}
+OTHERS = {*OF_CAPTURES, "datagrams", "datagram_rates", "clock_gaps", "disk", "delays", "placed"}
 
 #: Columns of two matched captures only.
 OF_JOINED = {"delays": {"error_s"}}

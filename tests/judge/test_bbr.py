@@ -25,7 +25,10 @@ WORLDS = {
 SHORT_PATH = ('rate = "5Mbit"\nrtt = "0.5ms"', 1, 1)
 
 #: Waits between probes end by time, since 53 rounds take longer; ProbeRTT begins after 5 and 10 s.
-PROBES = ('rate = "9Mbit"\nrtt = "70ms"', 1, 1)
+PROBES = {
+    "probes": ('rate = "9Mbit"\nrtt = "70ms"', 1, 1),
+    "probes without loss": ('rate = "9Mbit"\nrtt = "70ms"', 3, 1),
+}
 PROBES_S = 12
 
 #: Parameters that the draft does not have, and the rule that they break.
@@ -49,9 +52,9 @@ PROBE_MUTATIONS = {
 @cache
 def logs(world: str, parameters: str = "") -> list[str]:
     """Return the logs of the flows of a world."""
-    link, limit_bdp, count = {**WORLDS, "probes": PROBES}.get(world, SHORT_PATH)
+    link, limit_bdp, count = {**WORLDS, **PROBES}.get(world, SHORT_PATH)
     text = f"""
-duration = "{PROBES_S if world == "probes" else 6}s"
+duration = "{PROBES_S if world in PROBES else 6}s"
 [network]
 topology = "dumbbell"
 queue = {{ discipline = "pfifo", limit = "{limit_bdp}bdp" }}
@@ -98,8 +101,9 @@ def test_a_seeded_mistake_breaks_its_rule(name: str) -> None:
     assert found[0].found > found[0].expected_high
 
 
-def test_clean_probes_have_no_deviation() -> None:
-    result = judged(log("probes"))
+@pytest.mark.parametrize("world", PROBES)
+def test_clean_probes_have_no_deviation(world: str) -> None:
+    result = judged(log(world))
     assert result.deviations == []
     assert result.agreed > 50
 
@@ -111,6 +115,12 @@ def test_a_seeded_mistake_of_probes_breaks_its_rule(name: str) -> None:
     assert {one.rule for one in found} == {rule}
     assert "draft-ietf-ccwg-bbr section 5" in found[0].section
     assert not found[0].expected_low <= found[0].found <= found[0].expected_high
+
+
+def test_short_waits_break_their_rule_where_probes_lose_nothing() -> None:
+    found = judged(log("probes without loss", 'probe_wait = "300ms", probe_wait_spread = "100ms"')).deviations
+    assert {one.rule for one in found} == {"probe-wait"}
+    assert found[0].found < found[0].expected_low
 
 
 def test_without_pacing_rates_no_step_of_them_is_judged() -> None:

@@ -97,12 +97,16 @@ impl Analysis {
                 let since_ns = time_ns.saturating_sub(origin_ns);
                 since_ns.clamp(-LONGEST_NS, LONGEST_NS) + self.set_back_ns
             });
-            self.icmp
-                .count(error, &self.connections, since_ns.clamp(0, LONGEST_NS));
+            let since_ns = since_ns.clamp(0, LONGEST_NS);
+            if error.is_udp {
+                self.udp.take_icmp_error(error, since_ns);
+            } else if let Some(flow) = self.connections.flow(error.source, error.destination) {
+                self.icmp.count(error, flow, since_ns);
+            }
         }
     }
 
-    /// Return the ICMP errors about connections.
+    /// Return the ICMP errors about TCP connections that were open.
     pub fn icmp_reports(&self) -> Vec<IcmpReport> {
         self.icmp.reports()
     }

@@ -1,15 +1,14 @@
-//! ICMP errors as evidence: counted by the flow whose segments they quote, the reason, and who reports it.
+//! ICMP errors as evidence: counted by the flow whose packets they quote, the reason, and who reports it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::connections::Connections;
 use ackclock_pcap::packet::{Address, IcmpError, IcmpKind};
 
 /// The maximum number of reports that are kept; later ones with other keys are left out.
 const MAX_REPORTS: usize = 10_000;
 
-/// The ICMP errors about open connections.
+/// The ICMP errors about flows.
 #[derive(Debug, Default)]
 pub struct IcmpLog {
     counts: BTreeMap<(u32, IcmpKind, Address), Count>,
@@ -25,7 +24,7 @@ struct Count {
 /// The ICMP errors of one kind, about one flow, by one host or router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IcmpReport {
-    /// The flow whose segments are quoted.
+    /// The flow whose packets are quoted.
     pub flow: u32,
     /// The reason.
     pub kind: IcmpKind,
@@ -40,11 +39,8 @@ pub struct IcmpReport {
 }
 
 impl IcmpLog {
-    /// Count an error, if it is about an open connection.
-    pub fn count(&mut self, error: &IcmpError, connections: &Connections, now_ns: i64) {
-        let Some(flow) = connections.flow(error.source, error.destination) else {
-            return;
-        };
+    /// Count an error about a flow.
+    pub fn count(&mut self, error: &IcmpError, flow: u32, now_ns: i64) {
         let key = (flow, error.kind, error.reporter);
         if self.counts.len() >= MAX_REPORTS && !self.counts.contains_key(&key) {
             return;

@@ -9,7 +9,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ackclock_pcap::packet::{ConnectionId, Datagram, Endpoint, PacketTypes};
+use ackclock_pcap::packet::{ConnectionId, Datagram, Endpoint, IcmpError, PacketTypes};
+
+use crate::icmp::{IcmpLog, IcmpReport};
 
 use connection::AddressChange;
 use flow::UdpFlow;
@@ -52,6 +54,8 @@ pub struct UdpFlows {
     by_id: HashMap<(Endpoint, ConnectionId), u32>,
     begun: u32,
     unlisted: Unlisted,
+    /// ICMP errors by twice the flow's number, and one more if they quote the server's datagrams.
+    icmp: IcmpLog,
 }
 
 impl UdpFlows {
@@ -169,6 +173,24 @@ impl UdpFlows {
             let flow = flows.get(number);
             flow.is_some_and(|flow| flow.has_id(*end, *id))
         });
+    }
+
+    /// Take an ICMP error that quotes a datagram: it is about the last flow between those ends, if that is kept.
+    pub fn take_icmp_error(&mut self, error: &IcmpError, now_ns: i64) {
+        let ends = ordered(error.source, error.destination);
+        let Some(&number) = self.by_ends.get(&ends) else {
+            return;
+        };
+        if let Some(flow) = self.flows.get(&number) {
+            let is_of_server = flow.ends[1] == error.source;
+            self.icmp
+                .count(error, 2 * number + u32::from(is_of_server), now_ns);
+        }
+    }
+
+    /// Return the ICMP errors by the flow: of each twice its number, and one more if they quote the server's datagrams.
+    pub fn icmp_reports(&self) -> Vec<IcmpReport> {
+        self.icmp.reports()
     }
 
     /// Return the flows by their numbers.

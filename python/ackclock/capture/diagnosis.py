@@ -8,7 +8,7 @@ full speed costs nothing that could be won elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ackclock import repr_format
@@ -36,7 +36,7 @@ from ackclock.capture.findings import (
     summed,
     too_little_data,
 )
-from ackclock.capture.icmp import failed_handshakes, of_mtu
+from ackclock.capture.icmp import failed_handshakes, of_datagrams, of_mtu
 from ackclock.capture.observations import has_slow_acks, observations, zero_windows
 from ackclock.figures import numbers
 
@@ -143,6 +143,12 @@ class Diagnosis:
 
 def diagnose(analysis: Mapping[str, Any]) -> Diagnosis:
     """Diagnose the analysis that `ackclock capture` gives. The verdict is on TCP or QUIC, which has more data."""
+    result, rejected = _of_streams(analysis), tuple(of_datagrams(udp.of_analysis(analysis)["flows"]))
+    return replace(result, findings=(*rejected, *result.findings)) if rejected else result
+
+
+def _of_streams(analysis: Mapping[str, Any]) -> Diagnosis:
+    """Diagnose TCP and QUIC."""
     connections = udp.connections(analysis)
     if not connections:
         return _of_tcp(analysis)

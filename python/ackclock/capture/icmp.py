@@ -1,7 +1,7 @@
 """Findings of ICMP errors that a capture contains.
 
 They are evidence of the path's MTU (RFC 1191, RFC 8201: path MTU discovery) and of why handshakes were not answered
-(RFC 1122 section 4.2.3.9: a TCP and ICMP errors).
+(RFC 1122 section 4.2.3.9: a TCP and ICMP errors; section 4.1.3.3: UDP).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ackclock.capture.findings import Cause, Finding
+from ackclock.repr_format import counted
 
 #: Kind of an error → its cause, what it means for a connection that was not answered, and what to do next.
 UNREACHABLE: Mapping[str, tuple[Cause, str, str]] = {
@@ -40,6 +41,16 @@ UNREACHABLE: Mapping[str, tuple[Cause, str, str]] = {
         "Look for a loop of routes (traceroute).",
     ),
 }
+
+
+#: The same for flows of UDP, which have no handshake of their own to refuse.
+UNREACHABLE_BY_UDP: Mapping[str, tuple[Cause, str, str]] = {
+    **UNREACHABLE,
+    "protocol_unreachable": (Cause.HOST, "refused: the host does not speak UDP", "See whether the address is right."),
+}
+
+#: The smallest UDP payload that a path of QUIC has to carry (RFC 9000 section 14), and headers of IP and UDP, in bytes.
+QUIC_BYTES, IP4_UDP_BYTES, IP6_UDP_BYTES = 1200, 28, 48
 
 
 def of_mtu(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
@@ -83,9 +94,57 @@ def failed_handshakes(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
         yield Finding(cause, sentence, evidence, next=then)
 
 
+def of_datagrams(flows: Sequence[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the findings of ICMP errors about flows of UDP: no answer, and datagrams larger than the path's MTU."""
+    without_answer = [flow for flow in flows if not flow["from_server"]["datagrams"]]
+    for kind, (cause, means, then) in UNREACHABLE_BY_UDP.items():
+        reports = {id(flow): found for flow in without_answer if (found := _reports(flow, kind))}
+        if not reports:
+            continue
+        errors = [report for found in reports.values() for report in found]
+        those = f"{counted(len(reports), 'UDP flow')} {'was' if len(reports) == 1 else 'were'}"
+        sentence = f"{those} {means}, reported {', '.join(_reporters(errors))}."
+        yield Finding(cause, sentence, {"flows": len(reports), **_evidence(errors)}, next=then)
+    yield from _datagrams_too_large(flows)
+
+
+def failure(flow: Mapping[str, Any]) -> Cause | None:
+    """Return the cause that ICMP errors give for a flow of UDP that was not answered; None without one."""
+    if flow["from_server"]["datagrams"]:
+        return None
+    causes = [cause for kind, (cause, *_) in UNREACHABLE_BY_UDP.items() if _reports(flow, kind)]
+    return causes[0] if causes else None
+
+
+def _datagrams_too_large(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+    """Return the finding of a path MTU: less than QUIC needs (RFC 9000 section 14) lets no connection begin."""
+    those = [flow for flow in flows if _reports(flow, "too_big")]
+    if not those:
+        return
+    reports = [report for flow in those for report in _reports(flow, "too_big")]
+    mtus = [report["mtu"] for report in reports if report["mtu"] is not None]
+    mtu = f"The path's MTU is {min(mtus):,} bytes" if mtus else "Datagrams exceed the path's MTU"
+    errors = sum(report["errors"] for report in reports)
+    sentence = f"{mtu}: {', '.join(_reporters(reports))} reported {counted(errors, 'UDP datagram')} as too large"
+    headers = min(IP6_UDP_BYTES if flow["client"].startswith("[") else IP4_UDP_BYTES for flow in those)
+    is_too_small = bool(mtus) and min(mtus) < QUIC_BYTES + headers and any(flow["quic"] for flow in those)
+    if is_too_small:
+        sentence += f"; QUIC needs datagrams of {QUIC_BYTES:,} bytes."
+        cause, then = Cause.NETWORK, "Raise the MTU of that link or tunnel: QUIC cannot pass it."
+    else:
+        sentence += ". Path MTU discovery by probes (RFC 8899) finds a size that passes; other senders lose them."
+        cause, then = Cause.NOTHING, ""
+    evidence = {"flows": len(those), "mtu_bytes": min(mtus, default=None), **_evidence(reports)}
+    yield Finding(cause, sentence, evidence, next=then)
+
+
+def _evidence(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"reporters": _reporters(reports), "icmp_errors": sum(report["errors"] for report in reports)}
+
+
 def _reports(flow: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
     """Return the errors of one kind about a connection."""
-    return [report for report in flow["icmp"] if report["kind"] == kind]
+    return [report for report in flow.get("icmp", ()) if report["kind"] == kind]
 
 
 def _reporters(reports: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -6,6 +6,7 @@ and who limits a rate are encrypted.
 | evidence | cause |
 |---|---|
 | Initials are retransmitted, and nothing comes back | the network |
+| nothing but ICMP errors comes back | what they say (`icmp`) |
 | the server offers other versions, and no connection follows | the host |
 | the server stops at three times what it received, until the client's next datagram (RFC 9000 section 8.1) | the host |
 | neither end sends for longer than a probe timer runs (`crates/ackclock-analysis/src/udp/gaps.rs`) | the application |
@@ -17,6 +18,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ackclock.capture import icmp
 from ackclock.capture.findings import Cause, Finding, summed, times
 from ackclock.figures import numbers
 from ackclock.repr_format import counted
@@ -56,6 +58,8 @@ def _seconds(flow: Flow, span_s: float) -> Iterable[tuple[Cause, float]]:
 
 def _failure(flow: Flow) -> Cause | None:
     """Return the cause of a handshake that failed, if it is known that it did."""
+    if (rejected := icmp.failure(flow)) is not None:
+        return rejected
     if flow["quic"]["handshake"]["state"] == "unanswered":
         return Cause.NETWORK
     return Cause.HOST if _has_no_version(flow) else None
@@ -92,7 +96,8 @@ def findings(flows: Sequence[Flow], shares: Mapping[Cause, float]) -> Iterable[F
 
 
 def _initials_without_response(flows: Sequence[Flow]) -> Iterable[Finding]:
-    those = [flow["quic"]["handshake"] for flow in flows if flow["quic"]["handshake"]["state"] == "unanswered"]
+    silent = [flow for flow in flows if icmp.failure(flow) is None]
+    those = [one for flow in silent if (one := flow["quic"]["handshake"])["state"] == "unanswered"]
     if not those:
         return
     longest_s = max(one["tried_s"] for one in those)

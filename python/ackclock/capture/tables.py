@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ackclock import _core
-from ackclock.capture import clock, congestion
+from ackclock.capture import clock, congestion, udp
 from ackclock.capture.analysis import AT_A_TIME, end
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS, SENDERS, STALL_CLASSES, TABLES, Column
@@ -53,6 +53,8 @@ def dataset(
     spool.revise("flows", "congestion", "flow", {flow: congestion.word(ranking) for flow, ranking in rankings.items()})
     if analysis["path"]["rate_bps"]:
         spool.append("levels", capture.levels(analysis["path"]["rate_bps"], LEVEL_PARTS))
+    for table, columns in udp.tables(udp.of_analysis(analysis)["flows"]):
+        spool.append(table, columns)
     about = {"ackclock": _core.version, "runs": [{"run": 0}], **({"command": command} if command else {})}
     return spool.dataset({**about, "capture": analysis})
 

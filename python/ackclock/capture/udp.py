@@ -8,9 +8,10 @@ Used by `analysis` and `diagnosis`, and for the table in a terminal.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ackclock.dataset.tables import SENDERS
 from ackclock.figures import numbers
 from ackclock.repr_format import counted
 
@@ -41,6 +42,63 @@ def of_analysis(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
 def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the flows that are QUIC connections."""
     return [flow for flow in of_analysis(analysis)["flows"] if flow["quic"]]
+
+
+def tables(flows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, list[Any]]]]:
+    """Yield the dataset's tables: a row for each direction with datagrams, and one for each interval of its rate."""
+    both = [(flow, side, end) for flow in flows for side, end in enumerate(SENDERS) if flow[f"from_{end}"]["datagrams"]]
+    if not both:
+        return
+    yield "datagrams", _columns(_row(flow, side, end) for flow, side, end in both)
+    rates = [row for flow, side, end in both for row in _rates(flow, side, end)]
+    if rates:
+        yield "datagram_rates", _columns(rates)
+
+
+def _columns(rows: Iterable[JsonObject]) -> dict[str, list[Any]]:
+    rows = list(rows)
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _row(flow: Mapping[str, Any], side: int, end: str) -> JsonObject:
+    """Return the row of a direction; what a QUIC connection has as a whole is in the rows of both."""
+    of, quic = flow[f"from_{end}"], flow["quic"]
+    handshake, spin = (quic["handshake"], quic["spin"]) if quic else ({}, {})
+    return {
+        "flow": 2 * flow["id"] + side,
+        "connection": flow["id"],
+        "client": flow["client"],
+        "server": flow["server"],
+        "sender": end,
+        "protocol": flow["protocol"],
+        "datagrams": of["datagrams"],
+        "bytes": of["bytes"],
+        "start_s": of["start_s"],
+        "end_s": of["end_s"],
+        "min_bytes": of["min_bytes"],
+        "max_bytes": of["max_bytes"],
+        "rate_bps": of["rate_bps"],
+        "max_gap_s": of["max_gap_s"],
+        "ack_sized": of["ack_sized"],
+        **of["ecn"],
+        "icmp_errors": sum(report["errors"] for report in flow["icmp"] if report["sender"] == end),
+        "version": quic["version"] if quic else None,
+        "handshake": handshake.get("state"),
+        "handshake_s": handshake.get("duration_s"),
+        "handshake_rtt_s": handshake.get("rtt_s"),
+        "spin_rtt_min_s": spin.get("rtt_min_s"),
+        "spin_rtt_mean_s": spin.get("rtt_mean_s"),
+        "spin_rtt_max_s": spin.get("rtt_max_s"),
+        "address_changes": len(quic["address_changes"]) if quic else None,
+    }
+
+
+def _rates(flow: Mapping[str, Any], side: int, end: str) -> Iterator[JsonObject]:
+    """Yield the rates of a direction at the ends of the intervals."""
+    interval_s = flow["rates"]["interval_s"]
+    for place, rate_bps in enumerate(flow["rates"][f"{end}_bps"], 1):
+        time_s = flow["start_s"] + place * interval_s
+        yield {"time_s": time_s, "flow": 2 * flow["id"] + side, "interval_s": interval_s, "rate_bps": rate_bps}
 
 
 def shares_path(flows: Sequence[Mapping[str, Any]], datagrams: Sequence[Mapping[str, Any]]) -> bool:

@@ -230,6 +230,30 @@ CAPTURED = {
     **_nullable(F64, "limited_unknown_window_s limited_unknown_s"),
 }
 
+DATAGRAMS = {
+    **_required(U32, "run flow connection"),
+    **_required(STR, "client server"),
+    **_required(pl.Enum(SENDERS), "sender"),
+    **_nullable(STR, "protocol"),
+    **_required(U64, "datagrams bytes"),
+    **_nullable(F64, "start_s end_s"),
+    **_nullable(U32, "min_bytes max_bytes"),
+    **_nullable(F64, "rate_bps max_gap_s"),
+    **_nullable(U64, "ack_sized"),
+    **_required(U64, "ect0 ect1 ce icmp_errors"),
+    **_nullable(STR, "version"),
+    **_nullable(STR, "handshake"),
+    **_nullable(F64, "handshake_s handshake_rtt_s spin_rtt_min_s spin_rtt_mean_s spin_rtt_max_s"),
+    **_nullable(U32, "address_changes"),
+}
+
+DATAGRAM_RATES = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(F64, "interval_s rate_bps"),
+}
+
 STALLS = {
     **_required(U32, "run"),
     **_required(F64, "time_s"),
@@ -337,6 +361,8 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "placed": PLACED,
     "acknowledgements": ACKNOWLEDGEMENTS,
     "levels": LEVELS,
+    "datagrams": DATAGRAMS,
+    "datagram_rates": DATAGRAM_RATES,
     "clock_gaps": CLOCK_GAP_ROWS,
     "disk": DISK,
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ackclock_pcap::packet::quic::is_reserved;
-use ackclock_pcap::packet::{ConnectionId, Endpoint};
+use ackclock_pcap::packet::{ConnectionId, Endpoint, IcmpKind};
 use serde_json::{json, Value};
 
 use super::connection::{AddressChange, QuicConnection};
@@ -11,6 +11,7 @@ use super::flow::{Direction, UdpFlow};
 use super::gaps::Gap;
 use super::spin::SpinState;
 use super::UdpFlows;
+use crate::icmp::IcmpReport;
 
 /// The ends, in their order.
 const ENDS: [&str; 2] = ["client", "server"];
@@ -38,8 +39,10 @@ pub fn report(flows: &UdpFlows, max_flows: usize) -> Value {
     }
     let mut listed = listed.to_vec();
     listed.sort_unstable_by_key(|(&number, _)| number);
+    let errors = flows.icmp_reports();
+    let about = |number: u32| errors.iter().filter(move |one| one.flow / 2 == number);
     json!({
-        "flows": listed.iter().map(|&(&number, flow)| of_flow(number, flow)).collect::<Vec<_>>(),
+        "flows": listed.iter().map(|&(&number, flow)| of_flow(number, flow, about(number))).collect::<Vec<_>>(),
         "unlisted": {
             "flows": unlisted.flows,
             "datagrams": unlisted.datagrams,
@@ -60,7 +63,7 @@ fn address(end: Endpoint) -> String {
     SocketAddr::new(end.address.ip(), end.port).to_string()
 }
 
-fn of_flow(number: u32, flow: &UdpFlow) -> Value {
+fn of_flow<'a>(number: u32, flow: &UdpFlow, errors: impl Iterator<Item = &'a IcmpReport>) -> Value {
     let gaps = &flow.gaps;
     let [client, server] = &flow.directions;
     json!({
@@ -86,8 +89,20 @@ fn of_flow(number: u32, flow: &UdpFlow) -> Value {
             "server_application_s": seconds(gaps.application_ns[1]),
             "listed": gaps.listed.iter().map(of_gap).collect::<Vec<_>>(),
         },
+        "icmp": errors.map(of_errors).collect::<Vec<_>>(),
         "quic": flow.quic().map(of_connection),
         "segments_lost": null,
+    })
+}
+
+fn of_errors(report: &IcmpReport) -> Value {
+    json!({
+        "sender": ENDS[report.flow as usize % 2],
+        "kind": IcmpKind::NAMES[report.kind as usize],
+        "reporter": report.reporter.to_string(),
+        "mtu": report.mtu,
+        "errors": report.errors,
+        "first_s": report.first_s,
     })
 }
 
@@ -103,6 +118,8 @@ fn of_direction(one: &Direction, flow: &UdpFlow) -> Value {
         "max_bytes": one.sizes.map(|(_, max)| max),
         "ack_sized": flow.quic().filter(|quic| quic.has_rfc9000_layout()).map(|_| one.ack_sized),
         "rate_bps": rate.map(|span_s| 8.0 * one.payload_bytes as f64 / span_s),
+        "start_s": one.span_ns.map(|(first_ns, _)| seconds(first_ns)),
+        "end_s": one.span_ns.map(|(_, last_ns)| seconds(last_ns)),
         "max_gap_s": (one.datagrams > 1).then(|| seconds(one.max_gap_ns)),
         "ecn": {
             "ect0": one.ecn[2],

@@ -1,10 +1,11 @@
-//! ICMP errors that quote a TCP segment: ICMP (RFC 792, RFC 1191, RFC 1812 section 5.2.7.1) and `ICMPv6` (RFC 4443).
+//! ICMP errors that quote a TCP segment or a UDP datagram: ICMP (RFC 792, RFC 1191, RFC 1812 section 5.2.7.1) and
+//! `ICMPv6` (RFC 4443).
 //!
-//! An error quotes at least eight bytes behind the IP header, so the ports and the sequence number are known (RFC 792);
-//! routers quote more (RFC 1812 section 4.3.2.3).
+//! An error quotes at least eight bytes behind the IP header, so the ports are known, and TCP's sequence number
+//! (RFC 792); routers quote more (RFC 1812 section 4.3.2.3).
 
 use super::dissector::{u16_at, u32_at, Dissector, Layer};
-use super::{network, tcp, transport, Address, Endpoint, Skipped};
+use super::{network, tcp, transport, udp, Address, Endpoint, Skipped};
 use crate::framing::Record;
 
 /// The numbers of both protocols in an IP header.
@@ -20,7 +21,7 @@ pub enum IcmpKind {
     NetworkUnreachable,
     /// The host does not answer on its link, or is unknown.
     HostUnreachable,
-    /// The host does not know TCP.
+    /// The host does not know the transport protocol.
     ProtocolUnreachable,
     /// No process listens on the port, or a firewall pretends so.
     PortUnreachable,
@@ -56,7 +57,7 @@ impl IcmpKind {
     }
 }
 
-/// An ICMP error that quotes a TCP segment.
+/// An ICMP error that quotes a TCP segment or a UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpError {
     /// Nanoseconds since 1970, if the file has timestamps.
@@ -67,7 +68,9 @@ pub struct IcmpError {
     pub mtu: Option<u32>,
     /// The host or router that reports it.
     pub reporter: Address,
-    /// The sender of the quoted segment.
+    /// True if it quotes a UDP datagram, false for a TCP segment.
+    pub is_udp: bool,
+    /// The sender of the quoted packet.
     pub source: Endpoint,
     /// Its receiver.
     pub destination: Endpoint,
@@ -88,20 +91,22 @@ pub fn error(record: &Record) -> Option<IcmpError> {
         _ => 0,
     };
     let reporter = dissector.ip.source;
-    let (source, destination) = quoted(&mut dissector).ok()?;
+    let (is_udp, [source, destination]) = quoted(&mut dissector).ok()?;
     Some(IcmpError {
         time_ns: record.time_ns,
         kind,
         mtu: Some(mtu).filter(|&mtu| mtu > 0),
         reporter,
+        is_udp,
         source,
         destination,
     })
 }
 
-/// The ends of the quoted segment.
-fn quoted(dissector: &mut Dissector) -> Result<(Endpoint, Endpoint), Skipped> {
-    let Layer::Protocol(tcp::PROTOCOL) = network::ip(dissector)? else {
+/// Return whether the quoted packet is a UDP datagram, and its ends.
+fn quoted(dissector: &mut Dissector) -> Result<(bool, [Endpoint; 2]), Skipped> {
+    let Layer::Protocol(protocol @ (tcp::PROTOCOL | udp::PROTOCOL)) = network::ip(dissector)?
+    else {
         return Err(Skipped::NotTcp);
     };
     let ports = dissector.peek::<4>()?;
@@ -109,10 +114,11 @@ fn quoted(dissector: &mut Dissector) -> Result<(Endpoint, Endpoint), Skipped> {
         address,
         port: u16_at(ports, at),
     };
-    Ok((
+    let ends = [
         end(dissector.ip.source, 0),
         end(dissector.ip.destination, 2),
-    ))
+    ];
+    Ok((protocol == udp::PROTOCOL, ends))
 }
 
 #[cfg(test)]
@@ -151,20 +157,23 @@ mod tests {
 
     #[test]
     fn the_next_hops_mtu_and_the_quoted_ends_are_read() {
+        let of_udp = too_big(udp::PROTOCOL);
+        assert!(error(&record(&of_udp)).unwrap().is_udp);
         let packet = too_big(tcp::PROTOCOL);
         let error = error(&record(&packet)).unwrap();
         assert_eq!((error.kind, error.mtu), (IcmpKind::TooBig, Some(1400)));
+        assert!(!error.is_udp);
         assert_eq!((error.source.port, error.destination.port), (443, 40000));
         assert_eq!(error.reporter.ip().to_string(), "10.0.0.1");
         assert_eq!(decode(&record(&packet)), Err(Skipped::Icmp));
     }
 
     #[test]
-    fn an_error_without_an_mtu_or_about_no_tcp_has_none() {
+    fn an_error_without_an_mtu_or_about_another_protocol_has_none() {
         let mut old = too_big(tcp::PROTOCOL);
         old[26..28].fill(0);
         assert_eq!(error(&record(&old)).unwrap().mtu, None);
-        assert_eq!(error(&record(&too_big(17))), None);
+        assert_eq!(error(&record(&too_big(132))), None);
         let echo = ip(1, &[8, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(error(&record(&echo)), None);
     }

@@ -94,7 +94,7 @@ def _print_udp(console: Console, flows: Sequence[Mapping[str, Any]]) -> None:
         table.add_row(Text(_endpoints({**flow, "sender": sender})), protocol, *cells, gaps)
     console.print(table)
     if len(flows) > MAX_ROWS:
-        console.print(f"… and {len(flows) - MAX_ROWS:,} more: see --json.")
+        console.print(f"… and {len(flows) - MAX_ROWS:,} more: see --json or --out.")
 
 
 def _rtt_s(flow: Mapping[str, Any]) -> float | None:
