@@ -234,15 +234,23 @@ def _copy_checkout(folder: Path) -> None:
 
 
 def _elided(shown: str, output: str) -> str:
-    """The output without what ellipses stand for: all between the line above one and the line below it, or the end."""
+    """The output without what ellipses stand for: all between the line above one and the line below it, or the end.
+
+    Lines are found by their labels: what is before two spaces.
+    """
     lines, fresh = shown.split("\n"), output.split("\n")
+    labels = [_label(line) for line in fresh]
     kept: list[str] = []
     at = 0
     for place in (number for number, line in enumerate(lines) if line.strip() == ELLIPSIS):
-        last = fresh.index(lines[place - 1], at) + 1
+        last = labels.index(_label(lines[place - 1]), at) + 1
         kept += [*fresh[at:last], lines[place]]
-        at = fresh.index(lines[place + 1], last) if place + 1 < len(lines) else len(fresh)
+        at = labels.index(_label(lines[place + 1]), last) if place + 1 < len(lines) else len(fresh)
     return "\n".join([*kept, *fresh[at:]])
+
+
+def _label(line: str) -> str:
+    return line.strip().split("  ", 1)[0]
 
 
 def remade(names: Sequence[str], page: Callable[[], Page], *, check: bool) -> tuple[list[str], list[str]]:
