@@ -101,6 +101,7 @@ def test_a_link_follows_it(tmp_path: Path, model: str) -> None:
     [
         (["--rate", "1Tbit"], "--rate: found 1Tbit; expected 100kbit to 500Mbit"),
         (["--duration", "5"], "--duration: found 5; expected"),
+        (["--stations", "2"], "--stations: found docsis; expected wifi"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, words: list[str], found: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from small_networks import dumbbell
 
 import ackclock as ac
 from ackclock.shell.addresses import Subnet
-from ackclock.shell.echo import VERSIONS, Request, _open, parse, reply
+from ackclock.shell.echo import VERSIONS, Echo, Request, _open, parse, reply
 from ackclock.shell.relay import Relay
 
 HOST, HOST_6 = Subnet().host, Subnet().host6
@@ -232,6 +233,26 @@ def test_what_is_no_echo_request_is_dropped():
     for length in range(len(asked)):
         assert parse(asked[:length]) is None or length >= 28
     assert parse(asked[:6] + b"\x20" + asked[7:]) is None
+
+
+def test_a_broadcast_is_not_counted_as_forbidden_to_this_user():
+    """connect(2) fails with EACCES for a broadcast address, as socket(2) for a user without the right to ping."""
+    loop, (bridge, ours) = asyncio.new_event_loop(), socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with bridge, ours, contextlib.closing(loop):
+        bridge.setblocking(False)
+        try:
+            _open(VERSIONS[4]).close()
+        except PermissionError:
+            pytest.skip("this user may not ping")
+        request = Request(4, b"\xff" * 4, b"\x0a\x4d\x00\x02", 7, bytes([8, 0, 0, 0, 0, 7, 0, 1]))
+        packet = bytearray(reply(request, request.message))
+        packet[20] = 8
+        ours.send(packet)
+        echo = Echo(loop, bridge, str)
+        loop.call_later(0.1, loop.stop)
+        loop.run_forever()
+        assert echo.forbidden == 0
+        echo.close()
 
 
 #: A program that ends with downloads on their way.

@@ -118,7 +118,10 @@ def stack(*, name: str, out: Path | None, quinn: bool, dry_run: bool) -> None:
 @click.option("--duration", metavar="TIME", default="60s", help="Its length, after which it repeats.")
 @click.option("--stations", metavar="N", type=click.IntRange(0, 50), default=2, help="wifi: others that contend.")
 @click.option("--rate", metavar="RATE", default="20Mbit", help="docsis: rate of the service, at most 500Mbit.")
-def trace(*, model: str, file: Path, seed: int, duration: str, stations: int, rate: str) -> None:
+@click.pass_context
+def trace(
+    context: click.Context, /, *, model: str, file: Path, seed: int, duration: str, stations: int, rate: str
+) -> None:
     """Write a trace that a link may follow, by a model with published parameters.
 
     docsis is the upstream of a cable modem (request and grant), leo a low-orbit satellite link with another delay
@@ -134,14 +137,17 @@ def trace(*, model: str, file: Path, seed: int, duration: str, stations: int, ra
     from ackclock.input import units
     from ackclock.scaffold import traces
 
+    for name, of in (("stations", "wifi"), ("rate", "docsis")):
+        if model != of and context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise InputError(f"--{name}: found {model}; expected {of}, the only model with this option")
     settings = traces.Settings(
         duration_s=_amount("--duration", duration, units.time_s, "10ms", "1h"),
         seed=seed,
         stations=stations,
         rate_bps=_amount("--rate", rate, units.rate_bps, "100kbit", "500Mbit"),
     )
-    with folders.write_errors(file):
-        file.write_text(traces.csv(model, settings), encoding="ascii")
+    text = traces.csv(model, settings)
+    folders.atomic_write(file, lambda new: new.write_text(text, encoding="ascii"))
     click.echo(f"wrote {file}")
 
 

@@ -214,14 +214,29 @@ def delay(view: RunView) -> Drawing:
     rows = delay_metrics.one_way_series(view)
     if not rows.height:
         raise InputError("the result has no one-way delays to draw; expected a run with [record] delays = true")
-    wide = rows.pivot(on="flow", index="time_s", values="delay_mean_s").sort("time_s")
     flows = np.sort(rows["flow"].unique().to_numpy())
+    wide = _merged(rows, flows.size).pivot(on="flow", index="time_s", values="delay_mean_s").sort("time_s")
     values = wide.select(map(str, flows)).cast(pl.Float64).to_numpy()
     lines = curves.of_numbers(view, flows, wide["time_s"].to_numpy(), values)
     unit_s, unit = numbers.scale(float(np.nanmax(values)), "s")
     panel = Panel(Axis(f"One-way delay ({unit})", unit, from_zero=True), [*figure_spec.curves(lines, 1 / unit_s)])
     title = "One-way delay of the data, mean over each interval"
     return _over_run(view, "delay", "One-way delay", explained(lines, title), [panel], title)
+
+
+def _merged(rows: pl.DataFrame, flows: int) -> pl.DataFrame:
+    """Return mean delays over longer intervals, if times and flows together are more than curves may have.
+
+    Each mean is that of the packets, and its time is the end of the longer interval, in seconds.
+    """
+    times_s = np.sort(rows["time_s"].unique().to_numpy())
+    stretch = -(-times_s.size * flows // curves.CELLS)
+    if stretch <= 1:
+        return rows
+    last = np.searchsorted(times_s, rows["time_s"].to_numpy()) // stretch * stretch + stretch - 1
+    ends_s = pl.Series("time_s", times_s[np.minimum(last, times_s.size - 1)])
+    mean_s = (pl.col("delay_mean_s") * pl.col("packets")).sum() / pl.col("packets").sum()
+    return rows.with_columns(ends_s).group_by("flow", "time_s", maintain_order=True).agg(delay_mean_s=mean_s)
 
 
 def epochs(view: RunView) -> Drawing:

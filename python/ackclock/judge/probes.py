@@ -247,7 +247,7 @@ class BandwidthProbes:
 
     def acknowledge(self, now_s: float, acked: float, in_flight: float) -> None:
         """Take an acknowledgement."""
-        self._confirm_end(now_s)
+        self._end_probe(now_s)
         self._acks += 1
         self._is_idle |= in_flight <= 0
         if self.path.rounds != self._round:
@@ -292,7 +292,7 @@ class BandwidthProbes:
 
     def _rise(self, now_s: float, step: float) -> None:
         """A probe begins, or something that may be one."""
-        self._confirm_end(now_s)
+        self._end_probe(now_s)
         gain = self.parameters["up_gain"]
         is_up = gain * (1 - STEP_SHARE) <= step <= gain * (1 + STEP_SHARE)
         if is_up and self._down is not None:
@@ -302,7 +302,7 @@ class BandwidthProbes:
         if is_up:
             self._ups_s = self._ups_s[1], now_s
 
-    def _confirm_end(self, now_s: float) -> None:
+    def _end_probe(self, now_s: float) -> None:
         """Take the end of a probe, once it is sure that no ProbeRTT has ended it."""
         if self._ending is None or now_s <= self._ending[0] + 0.001:
             return

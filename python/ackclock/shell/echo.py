@@ -93,18 +93,18 @@ class Echo:
                 continue
             try:
                 one = self._sockets.get(request.key) or self._socket(request)
-            except PermissionError:
-                self.forbidden += 1
-                continue
-            except OSError:  # no route
+            except OSError:  # no socket, no route, or a broadcast, which is not permitted
                 continue
             with suppress(OSError):  # a full buffer
                 one.send(request.message)
 
     def _socket(self, request: Request) -> socket.socket:
         """Return a new socket for requests like this one."""
-        version = VERSIONS[request.version]
-        one = _open(version)
+        try:
+            one = _open(VERSIONS[request.version])
+        except PermissionError:
+            self.forbidden += 1
+            raise
         try:
             one.setblocking(False)
             one.connect((self._local(str(ipaddress.ip_address(request.destination))), 0))

@@ -19,6 +19,7 @@ from ackclock.cli import plot as cli_plot
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
 from ackclock.figures import curves, plots, result_figures, run_figures
+from ackclock.metrics import delay as delay_metrics
 from ackclock.metrics.distributions import empirical
 
 
@@ -165,6 +166,21 @@ def test_flows_of_two_groups_are_named_by_them(delayed: Path) -> None:
         svg = texts(draw(Dataset.read(delayed)))
         assert "flow 0 bulk" in svg
         assert "flow 1 thin" in svg
+
+
+def test_delays_of_many_flows_are_means_over_longer_intervals(delayed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = delay_metrics.one_way_series(next(metrics.runs(Dataset.read(delayed))))
+    times, flows = rows["time_s"].n_unique(), rows["flow"].n_unique()
+    assert run_figures._merged(rows, flows) is rows
+    monkeypatch.setattr(curves, "CELLS", times * flows // 3)
+    merged = run_figures._merged(rows, flows)
+    assert merged["time_s"].n_unique() <= -(-times // 3)
+    assert merged["time_s"].max() == rows["time_s"].max()
+    for flow in (0, 1):
+        own = rows.filter(pl.col("flow") == flow)
+        (first, *_) = sorted(merged.filter(pl.col("flow") == flow).select("time_s", "delay_mean_s").iter_rows())
+        within = own.filter(pl.col("time_s") <= first[0])
+        assert first[1] == pytest.approx(np.average(within["delay_mean_s"], weights=within["packets"]))
 
 
 def test_plot_without_a_kind_builds_one_figure(delayed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

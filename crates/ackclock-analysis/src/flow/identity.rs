@@ -13,18 +13,20 @@ const MAX_JUMP: u32 = 1 << 24;
 
 impl Connection {
     /// Return true if a segment with its addresses and ports begins another connection: a SYN with another number, or
-    /// one that comes when no copy of the first can be in flight any more.
+    /// one that comes when no copy of the first can be in flight any more. A server answers copies of a SYN with the same
+    /// number, so another number behind its FIN answers a SYN that was not captured.
     #[inline]
     pub fn is_new_connection(&self, segment: &Segment, now_ns: i64) -> bool {
         let Flags(flags) = segment.flags;
+        let is_behind_silence = now_ns - self.last_ns > stall::MIN_STALL_NS;
         if flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN | Flags::ACK {
-            let known = self.directions[self.from(segment)].initial;
-            return self.closed() && known.is_some_and(|initial| initial != segment.sequence);
+            let own = &self.directions[self.from(segment)];
+            let is_other = own.initial.is_some_and(|one| one != segment.sequence);
+            return is_other && (self.closed() || own.fin.is_some())
+                || is_behind_silence && self.is_numbered_anew(segment);
         }
         if flags & (Flags::SYN | Flags::ACK | Flags::RST) != Flags::SYN {
-            return flags & Flags::SYN == 0
-                && now_ns - self.last_ns > stall::MIN_STALL_NS
-                && self.is_numbered_anew(segment);
+            return flags & Flags::SYN == 0 && is_behind_silence && self.is_numbered_anew(segment);
         }
         let from = self.from(segment);
         match self.directions[from].initial {
@@ -33,7 +35,7 @@ impl Connection {
         }
     }
 
-    /// The numbers of both ends are far from all that came before, behind a silence: the ports are used again, and the
+    /// The numbers of both ends are far from all that came before: behind a silence, the ports are used again, and the
     /// capture does not have the SYN. After a hole in the capture those of one end would go on, or nearly.
     fn is_numbered_anew(&self, segment: &Segment) -> bool {
         let from = self.from(segment);

@@ -93,6 +93,49 @@ fn reused_ports_are_another_connection() {
     );
 }
 
+/// A connection whose server sends a segment and closes, and the SYN/ACK with which its ports are used again.
+fn behind_a_request(with_fin: bool) -> Trace {
+    let mut trace = Trace::after_handshake(0, 2);
+    for (base, at_ms) in [(0, 10), (1_300_000_000, 60_002)] {
+        if base > 0 {
+            trace.synack(60_000);
+            let synack = trace.segments.last_mut().expect("it was pushed");
+            (synack.sequence, synack.acknowledgement) = (base, 600_000_000);
+        }
+        let next = if base > 0 { 600_000_000 } else { 1 };
+        let response = trace.ack(at_ms, 0, &[]);
+        (response.sequence, response.acknowledgement) = (base + 1, next);
+        (response.payload_bytes, response.packet_bytes) = (MSS, MSS + 52);
+        if with_fin {
+            response.flags.0 |= Flags::FIN;
+        }
+        let ack = trace.data(at_ms + 5, 0);
+        (ack.sequence, ack.acknowledgement) = (next, base + 1 + MSS + u32::from(with_fin));
+        (ack.payload_bytes, ack.packet_bytes) = (0, 52);
+    }
+    trace
+}
+
+#[test]
+fn a_synack_with_unrelated_numbers_begins_a_connection() {
+    for with_fin in [true, false] {
+        let mut trace = behind_a_request(with_fin);
+        trace.segments.remove(1); // the first SYN/ACK, so that its number is unknown
+        let bytes = u64::from(MSS);
+        let flows = trace.analysed().flows;
+        assert_eq!(flows.delivered_bytes, [bytes, bytes]);
+    }
+}
+
+#[test]
+fn a_synack_behind_the_servers_fin_begins_a_connection() {
+    let mut trace = behind_a_request(true);
+    trace.segments.retain(|one| one.source.port == 80); // without the client's packets
+    let flows = trace.analysed().flows;
+    assert_eq!(flows.flow, [1, 3]);
+    assert_eq!(flows.opened, [true, true]);
+}
+
 #[test]
 fn an_unknown_window_scale_is_no_evidence_against_the_receiver() {
     let mut trace = Trace::after_handshake(0, 100);
