@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
-from ackclock.cli.program import application
+from ackclock.cli import terms
+from ackclock.cli.program import COMMANDS, application
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import LESS, MORE
 from ackclock.scenario import key_reference
 from ackclock.scenario.topology import TOPOLOGIES
+
+CHECKOUT = Path(__file__).parents[2]
 
 
 def show(*names: str):
@@ -69,6 +74,44 @@ def test_scenario_lists_keys_and_further_names():
         assert word in text
 
 
+@pytest.mark.parametrize("term", terms.TERMS, ids=lambda term: term.spellings[0])
+def test_a_term_leads_to_names_and_commands_that_exist(term):
+    for name in term.names:
+        assert show(name).exit_code == 0, name
+    for command in term.commands:
+        assert command.split()[0] in COMMANDS, command
+        files = [word for word in command.split() if word.endswith(".toml")]
+        assert all((CHECKOUT / file).is_file() for file in files), command
+
+
+def test_a_word_belongs_to_one_term():
+    words = [terms.key(word) for term in terms.TERMS for word in term.spellings]
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "line"),
+    {
+        "zero window": "  ackclock show tcp.receive_window",
+        "Zero-Window": "  ackclock doctor CAPTURE",
+        "duplicate ACKs": "  ackclock show retransmission_rate",
+        "slow start": "  ackclock show tcp.initial_window",
+        "policer": "  ackclock show tbf",
+        "Loss rate": "Loss rate at the bottleneck (metric: loss_rate)",
+        "CUBIC": "CUBIC (congestion: cubic)",
+    }.items(),
+)
+def test_a_phrase_of_the_field_is_explained(phrase, line):
+    assert line in show(phrase).stdout.splitlines()
+
+
+@pytest.mark.parametrize("word", ["DNS", "TLS", "xyzzy"])
+def test_a_word_that_nothing_is_like_gets_no_name(word):
+    done = show(word)
+    assert done.exit_code == 2
+    assert "none is like it" in done.stderr
+
+
 @pytest.mark.parametrize("name", key_reference.names())
 def test_every_name_has_a_description(name):
     assert key_reference.described(name)
@@ -103,7 +146,10 @@ def test_an_ambiguous_name_shows_every_meaning():
         ("dumbel", '"dumbbell"'),
         ("utilization", '"utilisation"'),
         ("cubik", '"cubic"'),
-        ("\udcff", "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists"),
+        (
+            "\udcff",
+            "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists; none is like it",
+        ),
     ],
 )
 def test_an_unknown_name_gets_suggestions_in_one_line(name, expected):

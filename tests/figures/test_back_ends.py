@@ -109,6 +109,7 @@ def test_values_over_decades_have_a_logarithmic_axis_with_zero_at_its_edge():
     made = page_drawing.figure(drawing, 1000)
     assert made.layout["yaxis"]["range"] == pytest.approx([np.log10(axis.low), np.log10(300)])
     assert made.layout["yaxis"]["ticktext"] == ["0", "0.1", "1", "10", "100"]
+    assert made.layout["yaxis"]["tickformat"] == "~g"  # without it "2" stands between "0.1" and "1"
 
 
 def test_lines_differ_by_marker_or_dashes_in_print():

@@ -92,7 +92,7 @@ def test_each_synonym_leads_to_a_name():
         ("analyse",): 'found no command "analyse"; expected "capture" or "doctor"',
         ("kernel", "bild"): 'found no command "bild"; expected "build"',
         ("reproduce", "appenzeller"): "K.util (",
-        ("reproduce", "B5.99"): 'expected "B5.',
+        ("reproduce", "B5.99"): 'such as "B5.1"',
         ("sweep", "small.toml", "--engine", "simulation"): 'expected "packet"',
         ("sweep", "small.toml", "--set", "network.bandwidth=1Mbit"): 'expected "rate"',
         ("sweep", "small.toml", "--set", "network.queue.discipline=fq"): 'expected "fq_codel"',

@@ -43,7 +43,8 @@ QUANTITIES = "Quantities are texts with their unit: 100Mbit, 20ms, 64KB, 50p (pa
     required=False,
     shell_complete=completion.one_of(completion.show_names),
     help="A congestion control algorithm, queue discipline, TCP stack, metric, topology, kind of traffic or engine; "
-    "metrics for all metrics; a key such as network.rtt; scenario for all keys of a scenario file.",
+    "metrics for all metrics; a key such as network.rtt; scenario for all keys of a scenario file; a term such as "
+    "'zero window'.",
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of scenario files.")
 def show(*, name: str | None, schema: bool) -> None:
@@ -66,10 +67,30 @@ def show(*, name: str | None, schema: bool) -> None:
         click.echo(key_reference.schema_text(), nl=False)
     elif name is None:
         print_catalog()
-    elif not _explain(name):
+    elif not (_explain(name) or _print_term(name) or any(map(_explain, _spellings(name)))):
         from ackclock.input.fields import shown
 
         raise InputError(f"NAME: found {shown(name)}; expected {_suggestion(name)}")
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return a phrase as names are written: "Loss rate" is `loss_rate`, "Parking lot" `parking-lot`."""
+    words = re.split(r"[\s_-]+", name.strip().lower())
+    return "_".join(words), "-".join(words)
+
+
+def _print_term(name: str) -> bool:
+    """Print a term of networking and what treats of it; False if it is unknown."""
+    from ackclock.cli import terms
+
+    term = terms.find(name)
+    if term is None:
+        return False
+    _console().print(f"{terms.key(name)}: {term.meaning}\n")
+    for beginning, rest in (("ackclock show ", term.names), ("ackclock ", term.commands)):
+        for each in rest:
+            click.echo(f"  {beginning}{each}".rstrip())
+    return True
 
 
 def _explain(name: str) -> bool:
@@ -110,7 +131,7 @@ def _suggestion(name: str) -> str:
     names = dict.fromkeys([*specs, *METRICS, ALL_METRICS, *key_reference.names(), *ENGINES, *keys])
     close = suggestions(name, names)
     if not close:
-        return "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists"
+        return "a name that `ackclock show`, `show metrics`, `show scenario` or `reproduce` lists; none is like it"
     return " or ".join(map(shown, close))
 
 

@@ -38,8 +38,8 @@ FEW, MAX_LISTED = 6, 12
 #: The maximum number of words that are suggested for an unknown one.
 SUGGESTIONS = 3
 
-#: Likeness (`difflib`) of a word that is misspelt, and of one that may be.
-MISSPELT, ALIKE = 0.8, 0.6
+#: Likeness (`difflib`) of a word that is misspelt, and of one that may be: above two of three letters ("bdp", "udp").
+MISSPELT, ALIKE = 0.8, 0.7
 
 _DELAY = ("queue_delay_p95_s", "queue_delay_mean_s", "rtt_mean_s", "delay", "codel")
 _LOSS = ("loss_rate", "retransmission_rate", "loss")
@@ -54,7 +54,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("fair", "fairness"), ("jain", "max_min_fairness", "cov_goodput")),
     "share": ("efficiency", "min_group_share", "jain"),
     **dict.fromkeys(("loss", "losses", "lost", "drop", "drops", "dropped"), _LOSS),
-    **dict.fromkeys(("retransmit", "retransmits", "retransmissions"), ("retransmission_rate", "timeouts")),
+    **dict.fromkeys(("retransmit", "retransmits", "retransmission"), ("retransmission_rate", "timeouts")),
     **dict.fromkeys(("throughput", "bandwidth", "bw", "speed", "capacity"), _RATE),
     **dict.fromkeys(("utilization", "usage", "load"), ("utilisation", "load")),
     **dict.fromkeys(("fct", "completion", "duration", "slowdown"), _COMPLETION),

@@ -52,6 +52,9 @@ HEIGHT, MORE, NARROW = 360, 240, 300
 #: Pixels of a letter in the title of an axis (1.2 × the font's 13 pixels, about half as wide), and of a row of legend.
 LETTER, LEGEND = 8, 40
 
+#: Numbers at the ticks of logarithmic axes: all digits that they have, 0.2 and not 2.
+TICKS = "~g"
+
 #: Letters of a line of a title at least.
 MIN_LETTERS = 12
 
@@ -205,7 +208,8 @@ def _axis(axis: Axis) -> dict[str, Any]:
     }
     if axis.logarithmic:
         ends = [math.log10(end) for end in (axis.low, axis.high) if end is not None and end > 0]
-        result |= {"type": "log", "dtick": "D2"} | ({"range": ends} if len(ends) == 2 else {})
+        # Without a format plotly writes the ticks between powers of ten as their first digit.
+        result |= {"type": "log", "dtick": "D2", "tickformat": TICKS} | ({"range": ends} if len(ends) == 2 else {})
     elif axis.low is not None and axis.high is not None:
         result["range"] = [axis.low, axis.high]
     elif axis.from_zero or axis.low == 0:
