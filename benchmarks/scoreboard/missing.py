@@ -31,6 +31,9 @@ SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2)
 #: Columns of the flows: data that are there, that the capture lost, that the network lost behind the point and before.
 COUNTS = ("data_segments", "not_captured", "lost", "lost_upstream")
 
+#: Count that stands for an unknown one.
+UNKNOWN = 2**64 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -77,8 +80,13 @@ def of_case(point: str, share: float, case: Path) -> Counts:
         while found.advance(10**9):
             pass
         flows = found.drain()["flows"]
-    seen, missing, *lost = (sum(map(int, flows[name])) for name in COUNTS)
+    seen, missing, *lost = (sum(filter(known, map(int, flows[name]))) for name in COUNTS)
     return Counts(seen, missing, sum(lost))
+
+
+def known(count: int) -> bool:
+    """Return True for a count, False for that of a flow of which the capture has no data."""
+    return count < UNKNOWN
 
 
 if __name__ == "__main__":
