@@ -222,6 +222,14 @@ def test_equal_seeds_are_one_run(tmp_path):
     assert sentence.startswith("All 2 seeds gave the same result: nothing in this scenario is random")
 
 
+def test_metrics_that_are_equal_do_not_make_random_starts_one_run(tmp_path):
+    plan = ac.loads(SHARED).plan()
+    full = {"utilisation": 1.0}
+    assert guards.equal_seeds(plan, [full, full]) is None
+    still = ac.loads(SHARED).with_({"flows[0].start": "0s"}).plan()
+    assert guards.equal_seeds(still, [full, full]) is not None
+
+
 def test_different_seeds_are_not_one_run(tmp_path):
     assert call(tmp_path, "run")["warnings"] == []
 
@@ -254,7 +262,7 @@ def test_a_comparison_of_engines_has_the_warnings_of_its_plan(tmp_path):
     ],
 )
 def test_who_starves_is_a_warning(rows, expected):
-    sentence = guards.starvation(rows)
+    sentence = guards.starvation(ac.loads(SHARED).plan(), rows)
     assert (sentence is None) if expected is None else sentence.startswith(expected)
 
 

@@ -106,7 +106,10 @@ MISTAKES = {
         UDP + 'rate = "100/s"\nburst = { packets = 200, every = "1s" }',
         "11: traffic[0].burst.every: found 1 s; expected at least 2 s, which 200 datagrams take",
     ),
-    "a rate in bits": (UDP + 'rate = "1Mbit"', '10: traffic[0].rate: found "1Mbit"; expected a number per second such'),
+    "a rate in bits": (
+        UDP + 'rate = "1Mbit"',
+        '10: traffic[0].rate: found "1Mbit"; expected datagrams or transfers per second (not bits) such',
+    ),
     "bounds that cross": (
         UDP + 'rate_adaptation = { target = "20ms", min = "10/s", max = "5/s" }',
         "10: traffic[0].rate_adaptation.max: found 5/s; expected at least as much as min (10/s)",

@@ -44,7 +44,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 #: A guard of a plan with an engine, and one of the metrics of its runs: a sentence; None where nothing is wrong.
 PlanGuard: TypeAlias = Callable[[Plan, str], str | None]
-ResultGuard: TypeAlias = Callable[[Sequence[Row]], str | None]
+ResultGuard: TypeAlias = Callable[[Plan, Sequence[Row]], str | None]
 
 #: Engines that assume, or are told, who loses.
 MODELS = ("fluid", "meanfield")
@@ -121,7 +121,7 @@ def warnings(settings: Iterable[Setting], *, perturbed: bool = False) -> list[st
     for check in RESULT_GUARDS:
         is_named = [check is starvation and bool(found[summary_text.starvation]) for found in named]
         pairs = zip(every, is_named, strict=True)
-        merged += _merged(every, (None if known else check(each.rows) for each, known in pairs))
+        merged += _merged(every, (None if known else check(each.plan, each.rows) for each, known in pairs))
     return merged
 
 
@@ -257,9 +257,13 @@ def _has_small_limit(link: LinkPlan, plan: Plan) -> bool:
     return bool(is_below and limit_p * 8 * plan.packet_bytes / link.rate_bps < reaction_s)
 
 
-def equal_seeds(rows: Sequence[Row]) -> str | None:
-    """Return a warning if all seeds gave the same result."""
-    if len(rows) < 2 or any(row != rows[0] for row in rows):
+def equal_seeds(plan: Plan, rows: Sequence[Row]) -> str | None:
+    """Return a warning if all seeds gave the same result.
+
+    Flows with random starts are not in one state: only the metrics asked for, such as a full utilisation, are equal.
+    """
+    is_drawn = any(flow.start_jitter_s for flow in plan.flows)
+    if len(rows) < 2 or is_drawn or any(row != rows[0] for row in rows):
         return None
     return (
         f"All {len(rows):,} seeds gave the same result: nothing in this scenario is random, so they are one run and "
@@ -373,7 +377,7 @@ def _is_small(link: LinkPlan, flow: FlowPlan, plan: Plan) -> bool:
     return bool(link.queue.parameters["limit_bytes"] < 3 * packet_bytes)
 
 
-def starvation(rows: Sequence[Row]) -> str | None:
+def starvation(plan: Plan, rows: Sequence[Row]) -> str | None:
     """Return a warning if on average a group, or a flow, gets less than a tenth of its max-min fair share."""
     for metric, worst in (("min_group_share", "group of flows"), ("min_share", "flow")):
         known = [row[metric] for row in rows if row.get(metric) is not None]

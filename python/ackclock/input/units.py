@@ -123,7 +123,7 @@ def _by_rule(word: str, what: str) -> Size:
 _KINDS: Mapping[str, tuple[Mapping[str, Decimal], str]] = {
     "rate": (BIT_RATES, "a rate such as 100Mbit"),
     "time": (TIMES | MICRO_SIGNS, "a time such as 20ms"),
-    "count rate": (COUNT_RATES, "a number per second such as 250/s"),
+    "count rate": (COUNT_RATES, "datagrams or transfers per second (not bits) such as 250/s"),
     "size": (BYTES, "a size such as 64KB"),
 }
 
