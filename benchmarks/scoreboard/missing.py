@@ -80,11 +80,11 @@ def of_case(point: str, share: float, case: Path) -> Counts:
         while found.advance(10**9):
             pass
         flows = found.drain()["flows"]
-    seen, missing, *lost = (sum(filter(is_known, map(int, flows[name]))) for name in COUNTS)
+    seen, missing, *lost = (sum(filter(is_finite, map(int, flows[name]))) for name in COUNTS)
     return Counts(seen, missing, sum(lost))
 
 
-def is_known(count: int) -> bool:
+def is_finite(count: int) -> bool:
     """Return True for a count, False for that of a flow of which the capture has no data."""
     return count < UNKNOWN
 
