@@ -10,6 +10,7 @@ recovery period (RFC 9002 section 7.3.2): no second reduction, nor growth, until
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,11 +57,31 @@ class Replay:
         self.carried -= whole * self.datagram_bytes
         self.core.on_ack(now_s, whole, int(min(self.core.cwnd, 1e9)), may_grow, recovering)
 
+    def reduce(self, now_s: float, *, marked: bool, converges: bool | None = None) -> None:
+        """Begin a recovery period. `converges` decides on fast convergence, which else follows from the last window.
+
+        A controller converges if its window was larger at the reduction before (RFC 9438 section 4.7).
+        """
+        self.carried = 0.0
+        if converges is not None:
+            window = self.core.cwnd
+            self.core.resume(max(1.0, window * (2.0 if converges else 0.5)))
+            self.core.on_loss(now_s, int(min(self.core.cwnd, 1e9)), marked)
+            self.core.resume(window)
+        self.core.on_loss(now_s, int(min(self.core.cwnd, 1e9)), marked)
+
 
 class Bounds:
-    """The two replays."""
+    """The two replays.
+
+    Where a window is as large as W_max, but for the tolerance, it is in doubt whether fast convergence lowers W_max (RFC
+    9438 section 4.7): it does in one replay, and does not in the other.
+    """
 
     def __init__(self, reference: Reference, window_bytes: float, datagram_bytes: float) -> None:
+        self.reference = reference
+        #: Least and greatest W_max that the implementation may have.
+        self.w_max_bytes = (-math.inf, -math.inf)
         self.low = Replay(reference, window_bytes, datagram_bytes)
         self.high = Replay(reference, window_bytes, datagram_bytes)
         self.both = (self.low, self.high)
@@ -87,17 +108,26 @@ class Bounds:
         for one, may_grow in zip(self.both, growing, strict=True):
             one.acknowledge(now_s, count_bytes, may_grow=may_grow, recovering=recovering)
 
-    def lose(self, now_s: float, found_bytes: float, *, marked: bool) -> None:
+    def lose(self, now_s: float, found_bytes: float, slack_bytes: float, *, marked: bool) -> None:
         """Begin a recovery period. Each replay takes the window that the log has, if that is nearer to its side."""
         if found_bytes < self.low.cwnd_bytes or not self.in_first_slow_start:
             self._take(self.low, min(found_bytes, self.low.cwnd_bytes))
             self._take(self.high, max(found_bytes, self.high.cwnd_bytes))
-        for one in self.both:
-            one.carried = 0.0
-            one.core.on_loss(now_s, int(min(one.core.cwnd, 1e9)), marked)
+        share = self.reference.converged_share
+        if share is None:
+            for one in self.both:
+                one.reduce(now_s, marked=marked)
+            return
+        least, most = self.w_max_bytes
+        converging = (found_bytes < most + slack_bytes, found_bytes < least - slack_bytes)
+        for one, converges in zip(self.both, converging, strict=True):
+            one.reduce(now_s, marked=marked, converges=converges)
+        first, second = (found_bytes * (share if converges else 1.0) for converges in converging)
+        self.w_max_bytes = first, second
 
     def collapse(self, now_s: float) -> None:
         """Process persistent congestion, or a timeout."""
+        self.w_max_bytes = (-math.inf, math.inf)
         for one in self.both:
             one.core.on_timeout(now_s, int(min(one.core.cwnd, 1e9)))
 

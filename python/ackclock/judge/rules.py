@@ -64,6 +64,11 @@ class Reference:
     has_clock: bool = False
 
     @property
+    def converged_share(self) -> float | None:
+        """Return the share of the window that W_max is after fast convergence (RFC 9438 section 4.7); None without it."""
+        return (1.0 + self.parameters["beta"]) / 2.0 if self.parameters.get("fast_convergence") else None
+
+    @property
     def parameters_json(self) -> str:
         """Return the parameters as the replay takes them."""
         return json.dumps(dict(self.parameters))

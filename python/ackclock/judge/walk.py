@@ -200,7 +200,8 @@ class Walk:
 
     def _begin_recovery(self, time_s: float, window: float, rule: str) -> None:
         self.recovery.begin(time_s, max(window, self._bounds.interval[1]))
-        self._bounds.lose(time_s, window or self.datagram_bytes, marked=rule == "ecn")
+        slack = self.comparison.slack(window)
+        self._bounds.lose(time_s, window or self.datagram_bytes, slack, marked=rule == "ecn")
         self.base, self.since = None, Since(reduction=rule)
 
     def _state(self, fact: State) -> None:
