@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ackclock.dataset.tables import SENDERS
 from ackclock.figures import numbers
 from ackclock.repr_format import counted
 
@@ -46,6 +45,8 @@ def connections(analysis: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def tables(flows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, list[Any]]]]:
     """Yield the dataset's tables: a row for each direction with datagrams, and one for each interval of its rate."""
+    from ackclock.dataset.tables import SENDERS  # it takes long to import
+
     both = [(flow, side, end) for flow in flows for side, end in enumerate(SENDERS) if flow[f"from_{end}"]["datagrams"]]
     if not both:
         return
