@@ -74,8 +74,8 @@ class Replay:
 class Bounds:
     """The two replays.
 
-    Where a window is as large as W_max, but for the tolerance, it is in doubt whether fast convergence lowers W_max (RFC
-    9438 section 4.7): it does in one replay, and does not in the other.
+    Where a window is as large as W_max, but for the tolerance, it is in doubt whether fast convergence lowers W_max
+    (RFC 9438 section 4.7): it does in one replay, and does not in the other.
     """
 
     def __init__(self, reference: Reference, window_bytes: float, datagram_bytes: float) -> None:
