@@ -65,7 +65,7 @@ class Reference:
 
     @property
     def converged_share(self) -> float | None:
-        """Return what fast convergence makes of W_max, as a share of the window (RFC 9438 section 4.7); None without."""
+        """Return the share of the window that fast convergence leaves of W_max (RFC 9438 section 4.7); None without."""
         return (1.0 + self.parameters["beta"]) / 2.0 if self.parameters.get("fast_convergence") else None
 
     @property
