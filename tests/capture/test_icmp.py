@@ -186,7 +186,7 @@ def initial(number: int = 0) -> bytes:
     [((CLIENT, SERVER, ROUTER), reason) for reason in REASONS]
     + [((CLIENT_6, SERVER_6, ROUTER_6), reason) for reason in REASONS_6],
 )
-def test_icmp_errors_explain_unanswered_quic(tmp_path, ends, reason, times_s):
+def test_icmp_errors_give_the_cause_of_failed_quic_handshakes(tmp_path, ends, reason, times_s):
     client, server, router = ends
     kind, code, name, verdict = reason
     packets = []

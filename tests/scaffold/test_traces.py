@@ -52,7 +52,7 @@ def test_contending_stations_share_the_medium() -> None:
         assert mean_bps(stations) == pytest.approx(alone_bps / (stations + 1), rel=0.1)  # rates differ in time
 
 
-def test_satellites_have_the_published_delays() -> None:
+def test_leo_delays_agree_with_published_quartiles() -> None:
     """Quartiles of the RTT by Michel et al. (IMC 2022), of 4000 slots of 15 s, and no less than the least."""
     found = lines("leo", Settings(60_000.0))
     starts = found[:-1:2]

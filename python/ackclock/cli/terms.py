@@ -209,9 +209,16 @@ TERMS = (
         ("quic", "fct_p95_s"),
     ),
     Term(
-        ("nagle", "keepalive", "tcp_nodelay"),
-        "Not modelled: a sender sends what its application has written, and an idle connection sends nothing.",
+        ("nagle", "nagle algorithm", "tcp_nodelay"),
+        "A short segment waits while earlier data is unacknowledged (RFC 1122 section 4.2.3.4); `nodelay` ends that.",
         ("flows.writes",),
+        (DOCTOR,),
+    ),
+    Term(
+        ("keepalive", "keep alive"),
+        "Probes of an idle connection (RFC 1122 section 4.2.3.6): found in captures, and sent by no engine.",
+        (),
+        (CAPTURE,),
     ),
     Term(
         ("multipath", "mptcp", "multipath tcp", "ecmp", "load balancing"),
